@@ -1,0 +1,69 @@
+package breaker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// ErrRejected matches every refusal: errors.Is(err, ErrRejected) is true for each [RejectedError].
+var ErrRejected = errors.New("breaker: call rejected")
+
+// RejectedError is the answer to a call that the breaker did not admit: the dependency was never asked. One value is shared
+// by all callers refused in the same period and state, so it is read-only.
+//
+// Do not retry before [RejectedError.RetryAfter], and do not take a refusal for the dependency's answer: the work is neither
+// done nor wrong, it has not been tried.
+type RejectedError struct {
+	Name   string // of the breaker
+	State  State  // Open, HalfOpen, Recovering or Isolated
+	Reason Reason // of the change that began the open period
+	// Cause is the failure that opened the circuit, nil if there was none to keep. It is not unwrapped: a refusal is about
+	// the breaker, never about the last caller's error, and its text is in no message.
+	Cause error
+
+	retryAfter func() (time.Duration, bool)
+}
+
+// RetryAfter returns how long the break still lasts, worked out at this moment. It is false once that break is over, and for
+// every state but Open.
+func (e *RejectedError) RetryAfter() (time.Duration, bool) {
+	if e.retryAfter == nil {
+		return 0, false
+	}
+	return e.retryAfter()
+}
+
+// Error names the breaker, its state and the wait in whole seconds, rounded up.
+func (e *RejectedError) Error() string {
+	s := fmt.Sprintf("breaker: %q is %s", e.Name, e.State)
+	if wait, ok := e.RetryAfter(); ok {
+		s += fmt.Sprintf(", retry after %.0f s", math.Ceil(wait.Seconds()))
+	}
+	return s
+}
+
+// Is reports whether target is [ErrRejected].
+func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
+
+// CallbackError tells of a function in [Settings] or of a subscriber that failed: it returned an error, panicked, called
+// [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected.
+type CallbackError struct {
+	Name     string // of the breaker
+	Callback string // the field or method it was given to, such as OnStateChange or Subscribe
+	Err      error  // what it returned, or what was wrong with the value; nil after a panic
+	Panic    any    // what it panicked with
+	Stack    []byte // of the panic
+}
+
+// Error names the breaker, the callback and what went wrong, without the stack.
+func (e *CallbackError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("breaker: %q: %s: %v", e.Name, e.Callback, e.Err)
+	}
+	return fmt.Sprintf("breaker: %q: %s panicked: %v", e.Name, e.Callback, e.Panic)
+}
+
+// Unwrap returns Err.
+func (e *CallbackError) Unwrap() error { return e.Err }

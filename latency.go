@@ -1,0 +1,194 @@
+package breaker
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// The histogram has the layout of HdrHistogram (http://hdrhistogram.org) with three significant bits, in whole microseconds:
+// one counter per value below 8 µs, then eight per octave up to 2^28 µs, about 268 s. Longer latencies count in the last one.
+const (
+	exactCounters = 8  // one per microsecond, and the number per octave above
+	octaveBits    = 3  // log2 of the counters per octave
+	topBit        = 28 // the first value beyond the histogram is 1 << topBit microseconds
+	counters      = exactCounters + (topBit-octaveBits)*exactCounters
+)
+
+// quarters is the number of rings in a latency baseline, each a quarter of its window.
+const quarters = 4
+
+// counterOf returns the counter for a latency, which is not negative.
+func counterOf(latency time.Duration) int {
+	v := uint64(latency / time.Microsecond)
+	if v < exactCounters {
+		return int(v)
+	}
+	if v >= 1<<topBit {
+		return counters - 1
+	}
+	octave := bits.Len64(v) - 1 - octaveBits
+	return exactCounters*octave + int(v>>octave)
+}
+
+// upperBound returns the exclusive upper bound of a counter: never below a latency counted in it, and at most 12.5 % above
+// it from 8 µs on.
+func upperBound(counter int) time.Duration {
+	octave := max(0, counter/exactCounters-1)
+	return time.Duration(counter-exactCounters*octave+1) << octave * time.Microsecond
+}
+
+// latencies measures a quantile of latency over a sliding window: four histograms, each for a quarter of the window on a
+// fixed grid of the breaker's time. The quantile is memoised, because a call can afford a comparison but no walk over 832
+// counters; it is worked out anew when a quarter turns over, when there are enough samples for the first time, and whenever
+// their number has doubled since, so that the first calls of a process do not decide for long what is normal.
+//
+// Why a low quantile of a long window: a threshold taken from the p99 of recent latency has one call in a hundred above it
+// whatever happens, while the median moves only when half of the window is slow.
+type latencies struct {
+	quantile   float64
+	minSamples uint64
+	width      time.Duration // of a quarter
+	end        time.Duration // of the current quarter; 0 before the first sample
+	slot       int           // of the current quarter
+	samples    uint64        // in all four
+	refreshAt  uint64        // the number of samples at which the memo is worked out anew
+	memo       time.Duration // the quantile; 0 while unknown
+	histograms *[quarters]histogram
+}
+
+type histogram [counters]uint32
+
+func newLatencies(quantile float64, window time.Duration, minSamples int) *latencies {
+	n := uint64(minSamples)
+	return &latencies{quantile: quantile, minSamples: n, refreshAt: n, width: max(1, window/quarters)}
+}
+
+// add counts one latency at now and reports whether the quantile was worked out anew.
+func (l *latencies) add(now, latency time.Duration) (refreshed bool) {
+	if l.due(now) {
+		return l.addAnew(now, latency)
+	}
+	l.count(latency)
+	return false
+}
+
+// addAnew is add for a latency with which the quantile is worked out anew.
+func (l *latencies) addAnew(now, latency time.Duration) bool {
+	if l.histograms == nil {
+		l.histograms = new([quarters]histogram)
+	}
+	if now >= l.end {
+		l.turn(now)
+	}
+	l.count(latency)
+	l.refresh()
+	return true
+}
+
+func (l *latencies) count(latency time.Duration) {
+	if c := &l.histograms[l.slot][counterOf(latency)]; *c < math.MaxUint32 {
+		*c++
+		l.samples++
+	}
+}
+
+// advance drops what has left the window at now and reports whether the quantile was worked out anew.
+func (l *latencies) advance(now time.Duration) (refreshed bool) {
+	if now < l.end || l.histograms == nil {
+		return false
+	}
+	l.turn(now)
+	l.refresh()
+	return true
+}
+
+// turn makes the quarter of now the current one and drops those that have left the window.
+func (l *latencies) turn(now time.Duration) {
+	number := int64(now / l.width)
+	for n := max(l.current(), number-quarters) + 1; n <= number; n++ {
+		l.histograms[n%quarters] = histogram{}
+	}
+	l.slot = int(number % quarters)
+	l.end = time.Duration(number+1) * l.width
+	l.samples = l.total(number)
+}
+
+// current returns the number of the current quarter, -1 before the first.
+func (l *latencies) current() int64 { return int64(l.end/l.width) - 1 }
+
+// refresh memoises the quantile of what is in the histograms.
+func (l *latencies) refresh() {
+	l.memo = l.quantileAt(l.current(), l.samples, noCounter)
+	l.refreshAt = l.minSamples
+	if l.samples >= l.minSamples {
+		l.refreshAt = 2 * l.samples
+	}
+}
+
+// due reports whether the quantile is worked out anew with the next latency, at now.
+func (l *latencies) due(now time.Duration) bool { return now >= l.end || l.samples+1 >= l.refreshAt }
+
+// with returns what the quantile becomes if it is due and the next latency, at now, is this one. It changes nothing.
+func (l *latencies) with(now, latency time.Duration) time.Duration {
+	number := int64(now / l.width)
+	return l.quantileAt(number, l.total(number)+1, counterOf(latency))
+}
+
+// read returns the quantile that a call at now is judged by, changing nothing; 0 while it is unknown.
+func (l *latencies) read(now time.Duration) time.Duration {
+	if now < l.end {
+		return l.memo
+	}
+	number := int64(now / l.width)
+	return l.quantileAt(number, l.total(number), noCounter)
+}
+
+// total returns the samples in the window when the current quarter is number.
+func (l *latencies) total(number int64) (n uint64) {
+	for q := max(0, number-quarters+1); q <= l.current(); q++ {
+		for _, c := range l.histograms[q%quarters] {
+			n += uint64(c)
+		}
+	}
+	return n
+}
+
+const noCounter = -1
+
+// quantileAt returns the bound of the counter that holds the rank ceil(quantile × samples) when the current quarter is
+// number and the counter extra counts one more; 0 below the minimum of samples.
+func (l *latencies) quantileAt(number int64, samples uint64, extra int) time.Duration {
+	if samples < l.minSamples {
+		return 0
+	}
+	rank := rankOf(l.quantile, samples)
+	var seen uint64
+	for i := range counters {
+		seen += l.sum(number, i)
+		if i == extra {
+			seen++
+		}
+		if seen >= rank {
+			return upperBound(i)
+		}
+	}
+	return 0
+}
+
+// sum returns one counter over the window when the current quarter is number.
+func (l *latencies) sum(number int64, counter int) (n uint64) {
+	for q := max(0, number-quarters+1); q <= l.current(); q++ {
+		n += uint64(l.histograms[q%quarters][counter])
+	}
+	return n
+}
+
+// rankOf returns ceil(q × n), the smallest rank r with r/n ≥ q. The product alone can exceed a whole number by its rounding.
+func rankOf(q float64, n uint64) uint64 {
+	rank := uint64(math.Ceil(q * float64(n)))
+	if rank > 1 && float64(rank-1)/float64(n) >= q {
+		rank--
+	}
+	return max(1, rank)
+}

@@ -1,0 +1,65 @@
+package breaker
+
+import "errors"
+
+// Outcome is what a finished call says about the health of the dependency. Only [Success] and [Transient] are calls to the
+// breaker; the other three are neutral: they enter no ratio, no streak and no baseline. The zero value is [Success].
+type Outcome uint8
+
+const (
+	// Success: the dependency did the work.
+	Success Outcome = iota
+	// Transient: the dependency failed. The only evidence that trips on errors.
+	Transient
+	// Throttled: it is up and defends itself, as with HTTP status 429. Tripping on it would turn a rate limit into an outage.
+	Throttled
+	// Permanent: the caller's own fault, as with HTTP status 400 or a bug in mapping.
+	Permanent
+	// Ignored: it says nothing, as when the caller gave up.
+	Ignored
+)
+
+var outcomes = enum{"Outcome", []string{"success", "transient", "throttled", "permanent", "ignored"}}
+
+// String returns the outcome in lower case: success, transient, throttled, permanent or ignored.
+func (o Outcome) String() string { return outcomes.text(uint8(o)) }
+
+// MarshalText returns the text of String. An unknown outcome is an error.
+func (o Outcome) MarshalText() ([]byte, error) { return outcomes.marshal(uint8(o)) }
+
+// UnmarshalText reads the text of String. Unknown text is an error and leaves the outcome as it was.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	v, err := outcomes.parse(text)
+	if err == nil {
+		*o = Outcome(v)
+	}
+	return err
+}
+
+// isCall reports whether o is evidence about the dependency.
+func (o Outcome) isCall() bool { return o == Success || o == Transient }
+
+// Mark returns an error that every breaker counts as o, whatever its Classify says: the place that knows best what a failure
+// means says it once. The message stays the same, [errors.Is] and [errors.As] see through it, and the outermost mark wins.
+// Mark(nil, o) is nil. An unknown outcome counts as [Ignored], as it does everywhere.
+func Mark(err error, o Outcome) error {
+	if err == nil {
+		return nil
+	}
+	return &markedError{err, o}
+}
+
+type markedError struct {
+	error
+	outcome Outcome
+}
+
+func (e *markedError) Unwrap() error { return e.error }
+
+// markOf returns the outermost mark of err.
+func markOf(err error) (Outcome, bool) {
+	if m, ok := errors.AsType[*markedError](err); ok {
+		return m.outcome, true
+	}
+	return 0, false
+}
