@@ -1,0 +1,189 @@
+package breaker
+
+import (
+	"context"
+	"time"
+)
+
+// manner is how a caller asks for admission.
+type manner uint8
+
+const (
+	executing manner = iota // as the settings say, with Settings.RejectionDelay
+	acquiring               // waiting
+	trying                  // never waiting
+)
+
+// waits reports whether the caller waits rather than be refused.
+func (b *Breaker) waits(how manner) bool {
+	return (how == acquiring || how == executing && b.settings.WhenOpen == Wait) && !b.settings.ObserveOnly
+}
+
+// refusesAtOnce reports whether nothing but the break decides how an open breaker answers this caller.
+func (b *Breaker) refusesAtOnce(how manner) bool {
+	return b.realTime && !b.settings.ObserveOnly &&
+		(how == trying || how == executing && b.settings.WhenOpen == Reject && b.settings.RejectionDelay == 0)
+}
+
+// admitSlowly asks a breaker that is not closed.
+func (b *Breaker) admitSlowly(ctx context.Context, how manner) (call, error) {
+	t, w, err := b.ask(ctx, b.waits(how))
+	switch {
+	case w != nil:
+		t, err = b.await(ctx, w)
+	case err != nil && b.settings.ObserveOnly:
+		t, err = ticket{kind: unsampled}, nil
+	case err != nil && how == executing && b.settings.RejectionDelay > 0:
+		b.delay(ctx)
+	}
+	if err != nil {
+		return call{}, err
+	}
+	c := call{ticket: t}
+	if b.timed {
+		c.start = b.elapsed() // after any wait, and after any event that the admission delivered
+	}
+	return c, nil
+}
+
+// delay holds a refusal back until the context ends or the delay is over.
+func (b *Breaker) delay(ctx context.Context) {
+	select {
+	case <-b.settings.Clock.After(b.settings.RejectionDelay):
+	case <-ctx.Done():
+	}
+}
+
+// lockToAdmit takes the lock and returns the time, and a random number where the admission itself may need one.
+func (b *Breaker) lockToAdmit(ctx context.Context) (now time.Duration, r float64) {
+	now = b.lock(b.elapsed())
+	if b.jittered() && b.machine.reopensAt(now) {
+		b.mu.Unlock()
+		r = b.random(ctx)
+		now = b.lock(b.elapsed())
+	}
+	return now, r
+}
+
+// ask asks for a caller that comes. It is admitted, or becomes a waiter if it would wait and there is room, or is refused.
+func (b *Breaker) ask(ctx context.Context, wait bool) (t ticket, w *waiter, err error) {
+	now, r := b.lockToAdmit(ctx)
+	t, ok, change := b.machine.admit(now, b.newcomerLocked(wait), r)
+	b.commitLocked(ctx, change, nil)
+	if !ok {
+		b.wakeLocked() // the call may have brought the first waiter its credit
+		if wait && b.hasRoomLocked() {
+			w = b.waiting.push()
+		} else {
+			err = b.refuseLocked(now)
+		}
+	}
+	b.mu.Unlock()
+	if change != nil {
+		b.deliver()
+	}
+	return t, w, err
+}
+
+// newcomerLocked tells the machine who comes.
+func (b *Breaker) newcomerLocked(wait bool) caller {
+	switch {
+	case b.someoneWaitsLocked():
+		return behind
+	case wait:
+		return arriving
+	default:
+		return passing
+	}
+}
+
+// hasRoomLocked reports whether one more caller may wait.
+func (b *Breaker) hasRoomLocked() bool {
+	if b.waiting == nil {
+		b.waiting = new(waitQueue)
+	}
+	return b.settings.MaxWaiting == 0 || b.waiting.len < b.settings.MaxWaiting
+}
+
+// await waits until a caller in the queue is admitted, its context ends or it has waited too long. Nothing polls: the first in
+// the queue is woken by every change that may serve it, and by an alarm for what time alone brings.
+func (b *Breaker) await(ctx context.Context, w *waiter) (ticket, error) {
+	defer b.leave(w)
+	var expiry <-chan time.Time
+	if b.settings.MaxWait != Disabled {
+		expiry = b.settings.Clock.After(b.settings.MaxWait)
+	}
+	for {
+		expired := false
+		select {
+		case <-w.turn:
+		case <-b.alarm(w):
+		case <-expiry:
+			expired = true
+		case <-ctx.Done():
+		}
+		if err := ctx.Err(); err != nil {
+			return ticket{}, err
+		}
+		if t, ok, err := b.askAgain(ctx, w, expired); ok || err != nil {
+			return t, err
+		}
+	}
+}
+
+// askAgain asks for a caller in the queue. One whose wait has expired is refused if it is not admitted now.
+func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (t ticket, ok bool, err error) {
+	now, r := b.lockToAdmit(ctx)
+	who := behind
+	if b.waiting.head == w {
+		who = first
+	}
+	t, ok, change := b.machine.admit(now, who, r)
+	b.commitLocked(ctx, change, nil)
+	if !ok && expired {
+		err = b.refuseLocked(now)
+	}
+	if ok || expired {
+		b.waiting.remove(w)
+	}
+	b.mu.Unlock()
+	if change != nil {
+		b.deliver()
+	}
+	return t, ok, err
+}
+
+// leave takes a caller out of the queue, if it is still there, and hands its turn on.
+func (b *Breaker) leave(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.remove(w)
+}
+
+// alarm returns a channel that tells the first in the queue when to ask again, nil for the others and where time alone
+// brings nothing.
+func (b *Breaker) alarm(w *waiter) <-chan time.Time {
+	for {
+		reading := b.elapsed()
+		wait, ok := b.untilNextAsk(w, reading)
+		if !ok {
+			return nil
+		}
+		alarm := b.settings.Clock.After(wait)
+		// Where the clock went on between its reading and the alarm, as a fake one may in leaps, the alarm would come late.
+		if b.elapsed()-reading < min(wait, time.Millisecond) || wait == 0 {
+			return alarm
+		}
+	}
+}
+
+// untilNextAsk returns how long the first in the queue waits for what time brings.
+func (b *Breaker) untilNextAsk(w *waiter, reading time.Duration) (time.Duration, bool) {
+	now := b.lock(reading)
+	defer b.mu.Unlock()
+	if b.waiting.head != w {
+		return 0, false
+	}
+	at, ok := b.machine.nextAsk(now)
+	return max(0, at-now), ok
+}
