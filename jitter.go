@@ -10,7 +10,7 @@ import (
 type Jitter uint8
 
 const (
-	// JitterEqual serves d/2 + r·d/2: the dependency is always left alone for half the break.
+	// JitterEqual serves d/2 + r·d/2, at least a nanosecond: the dependency is always left alone for half the break.
 	JitterEqual Jitter = iota
 	// JitterFull serves r·d, at least a nanosecond: the widest spread, at the price of very short breaks.
 	JitterFull
@@ -39,7 +39,7 @@ func (j *Jitter) UnmarshalText(text []byte) error {
 func (j Jitter) spread(d time.Duration, r float64) time.Duration {
 	switch j {
 	case JitterEqual:
-		return min(d, scaled(float64(d)/2, 1+r))
+		return min(d, max(1, scaled(float64(d)/2, 1+r)))
 	case JitterFull:
 		return min(d, max(1, scaled(float64(d), r)))
 	default:

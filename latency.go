@@ -64,17 +64,8 @@ func newLatencies(quantile float64, window time.Duration, minSamples int) *laten
 	return &latencies{quantile: quantile, minSamples: n, refreshAt: n, width: max(1, window/quarters)}
 }
 
-// add counts one latency at now and reports whether the quantile was worked out anew.
-func (l *latencies) add(now, latency time.Duration) (refreshed bool) {
-	if l.due(now) {
-		return l.addAnew(now, latency)
-	}
-	l.count(latency)
-	return false
-}
-
-// addAnew is add for a latency with which the quantile is worked out anew.
-func (l *latencies) addAnew(now, latency time.Duration) bool {
+// countAnew counts one latency at now, for which the quantile is due, and works it out anew.
+func (l *latencies) countAnew(now, latency time.Duration) {
 	if l.histograms == nil {
 		l.histograms = new([quarters]histogram)
 	}
@@ -83,9 +74,10 @@ func (l *latencies) addAnew(now, latency time.Duration) bool {
 	}
 	l.count(latency)
 	l.refresh()
-	return true
 }
 
+// count counts one latency at a time at which the quantile is not due. It is small enough to be inlined: it runs for nearly
+// every call.
 func (l *latencies) count(latency time.Duration) {
 	if c := &l.histograms[l.slot][counterOf(latency)]; *c < math.MaxUint32 {
 		*c++

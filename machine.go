@@ -290,13 +290,13 @@ func (m *machine) offerAnew(now time.Duration) {
 // measure feeds the baselines and reports whether the call was slow.
 func (m *machine) measure(now time.Duration, failed bool, latency time.Duration) (slow bool) {
 	if m.latency != nil {
-		var refreshed bool
-		if failed {
-			refreshed = m.latency.advance(now)
-		} else {
-			refreshed = m.latency.add(now, latency)
-		}
-		if refreshed {
+		switch {
+		case !failed && !m.latency.due(now):
+			m.latency.count(latency)
+		case !failed:
+			m.latency.countAnew(now, latency)
+			m.slowLimit = m.rules.slowLimit(m.latency.memo)
+		case m.latency.advance(now):
 			m.slowLimit = m.rules.slowLimit(m.latency.memo)
 		}
 	}
