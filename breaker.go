@@ -35,15 +35,23 @@ type Breaker struct {
 }
 
 // The word is what admission in Closed needs, in one atomic load: the state; a bit that tells a breaker made by New from a zero
-// one; a bit that says, where successes are not sampled, that the next one has a streak to end; and the epoch.
+// one; a bit that says, where successes are not sampled, that the next one has a streak to end; a bit that says that admission
+// takes the lock even so; and the epoch.
 const (
 	wordStates     = 1<<3 - 1
 	wordMade       = 1 << 3
 	wordStreak     = 1 << 4
-	wordEpochShift = 5
+	wordLocked     = 1 << 5
+	wordEpochShift = 6
 )
 
 func wordOf(s State, epoch uint64) uint64 { return epoch<<wordEpochShift | wordMade | uint64(s) }
+
+// call is one admitted call.
+type call struct {
+	ticket ticket
+	start  time.Duration // reading of the clock, if latency is measured
+}
 
 // refusals are the errors of one open period, one for each state in it.
 type refusals struct {
@@ -84,6 +92,9 @@ func newBreaker(s Settings) *Breaker {
 	b.made = b.settings.Clock.Now()
 	b.timed, b.sampled = b.settings.judgesSlowness(), b.settings.judgesRatios()
 	b.machine = newMachine(&b.settings)
+	if b.machine.test != nil {
+		b.machine.test.raises = s.ConsecutiveFailures == 0
+	}
 	if s.OnStateChange != nil || s.BreakDurationFunc != nil || s.Monitor != nil {
 		b.events = new(eventQueue)
 	}
@@ -98,6 +109,13 @@ func (b *Breaker) mustBeMade() {
 	}
 	if b.word.Load() == 0 {
 		panic("breaker: zero Breaker: make it with breaker.New")
+	}
+}
+
+// mustHaveContext panics on a nil context.
+func mustHaveContext(ctx context.Context) {
+	if ctx == nil {
+		panic("breaker: nil context")
 	}
 }
 
@@ -209,12 +227,19 @@ func (b *Breaker) Snapshot() Snapshot {
 	return s
 }
 
-// isAtRest reports whether the state is Closed and nobody waits.
+// isAtRest reports whether the state is Closed and nobody waits. It reads no clock: a state that time alone would close stays
+// what it was when the breaker was last asked.
 func (b *Breaker) isAtRest() bool {
-	now := b.lock(b.elapsed())
+	if b.word.Load()&wordStates > uint64(Recovering) {
+		return false
+	}
+	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.machine.stateAt(now) == Closed && !b.someoneWaitsLocked()
+	return b.machine.stateAt(b.machine.last) == Closed && !b.someoneWaitsLocked()
 }
+
+// isRecovering reports whether time alone may close the circuit.
+func (b *Breaker) isRecovering() bool { return b.word.Load()&wordStates == uint64(Recovering) }
 
 // unbind takes the breaker out of its monitor.
 func (b *Breaker) unbind() {
@@ -334,6 +359,9 @@ func (b *Breaker) publishLocked() {
 	if !b.sampled && b.machine.streak > 0 {
 		w |= wordStreak
 	}
+	if b.machine.flights != nil {
+		w |= wordLocked
+	}
 	b.word.Store(w)
 }
 
@@ -419,15 +447,15 @@ func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o 
 		now = b.lock(reading)
 	}
 	counted, change := b.machine.settle(now, &c.ticket, o, latency, r)
-	if change == nil && c.ticket.kind == plain {
-		if !b.sampled {
-			b.publishLocked()
-		}
+	if change == nil && !b.sampled {
+		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
+	}
+	if change == nil && c.ticket.slot == noSlot {
 		b.mu.Unlock()
 		return counted
 	}
 	if change != nil {
-		b.commitLocked(ctx, change, failureOf(o, err))
+		b.commitLocked(ctx, change, failureOf(change, o, err))
 	} else if b.someoneWaitsLocked() {
 		b.machine.offerAnew(now)
 		b.wakeLocked()
@@ -439,9 +467,10 @@ func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o 
 	return counted
 }
 
-// failureOf returns the error of an outcome that failed.
-func failureOf(o Outcome, err error) error {
-	if o == Transient {
+// failureOf returns the failure that decided a change: the error of an outcome that failed and opened the circuit. A cohort can
+// also close on a failure that does not meet its ratio.
+func failureOf(t *transition, o Outcome, err error) error {
+	if t.to == Open && o == Transient {
 		return err
 	}
 	return nil

@@ -47,19 +47,22 @@ type settingsJSON struct {
 }
 
 type failuresJSON struct {
-	Multiple   float64      `json:"multiple,omitzero"`
-	Window     textDuration `json:"window,omitzero"`
-	MinSamples int          `json:"min_samples,omitzero"`
-	Floor      float64      `json:"floor,omitzero"`
-	Off        bool         `json:"off,omitzero"`
+	Multiple        float64      `json:"multiple,omitzero"`
+	Window          textDuration `json:"window,omitzero"`
+	MinSamples      int          `json:"min_samples,omitzero"`
+	Floor           float64      `json:"floor,omitzero"`
+	FalseAlarmEvery textDuration `json:"false_alarm_every,omitzero"`
+	Off             bool         `json:"off,omitzero"`
 }
 
 type slowCallsJSON struct {
-	Multiple   float64      `json:"multiple,omitzero"`
-	Quantile   float64      `json:"quantile,omitzero"`
-	Window     textDuration `json:"window,omitzero"`
-	MinSamples int          `json:"min_samples,omitzero"`
-	Off        bool         `json:"off,omitzero"`
+	Multiple     float64      `json:"multiple,omitzero"`
+	Quantile     float64      `json:"quantile,omitzero"`
+	Window       textDuration `json:"window,omitzero"`
+	MinSamples   int          `json:"min_samples,omitzero"`
+	TailQuantile float64      `json:"tail_quantile,omitzero"`
+	Overdue      bool         `json:"overdue,omitzero"`
+	Off          bool         `json:"off,omitzero"`
 }
 
 type recoveryJSON struct {
@@ -103,6 +106,7 @@ type snapshotJSON struct {
 	SlowThreshold     textDuration `json:"slow_threshold,omitzero"`
 	NormalFailureRate *float64     `json:"normal_failure_rate,omitzero"`
 	TripRatio         float64      `json:"trip_ratio,omitzero"`
+	Evidence          float64      `json:"evidence,omitzero"`
 	Totals            totalsJSON   `json:"totals"`
 }
 

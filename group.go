@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,17 +22,20 @@ import (
 type Group[K comparable] struct {
 	settings func(K) Settings
 	bounds   GroupSettings // with defaults
-	realTime bool          // the clock is the default one
 	made     time.Time     // by the clock
+	ticks    bool          // two readings of the clock are never the same
 
 	known atomic.Pointer[map[K]*member[K]] // a copy of members, never written to; may be behind
-	last  atomic.Int64                     // the last stamp of a clock that is not the default one
+	last  atomic.Int64                     // the last stamp, where the clock does not tick
 	tidy  atomic.Int64                     // the stamp at which a breaker may have been idle for long enough
 
 	mu      sync.Mutex // protects following fields
 	members map[K]*member[K]
-	unknown int      // how often a key was looked up in members since known was copied
-	turns   turns[K] // every member, by when it was asked for as far as the heap knows
+	unknown int          // how often a key was looked up in members since known was copied
+	turns   turns[K]     // members by when they were asked for, as far as the heap knows; their turn is to be dropped
+	held    []*member[K] // the other members: could not go when it was their turn
+	look    int          // where in held the next review begins
+	review  int64        // the stamp at which it is due
 }
 
 // GroupSettings bound a [Group]. The zero value is ready.
@@ -55,11 +60,19 @@ type member[K comparable] struct {
 	key     K
 	asked   atomic.Int64            // stamp of the last Get
 	breaker atomic.Pointer[Breaker] // nil until it is made, and once it has been dropped
-	turn    int64                   // its asked as far as the heap knows, which may be behind
-	index   int                     // in the heap; -1: dropped
 
-	once    sync.Once // makes the next two
-	product *Breaker
+	// The group's lock protects the following fields.
+	making *making // nil once it has been dropped
+	turn   int64   // its asked as far as the heap knows, which may be behind
+	held   bool    // it is in held, not in turns
+	index  int     // in the one or the other
+}
+
+// making is how a breaker comes to be: who asks for it first makes it, the others wait. They wait on a channel rather than for
+// a lock, which would stop the clock of a testing/synctest bubble.
+type making struct {
+	done    chan struct{} // closed when the next two are there
+	breaker *Breaker
 	err     error
 }
 
@@ -72,13 +85,14 @@ func NewGroup[K comparable](settings func(K) Settings, gs GroupSettings) (*Group
 	if err := gs.validate(); err != nil {
 		return nil, err
 	}
-	g := &Group[K]{settings: settings, bounds: gs, members: make(map[K]*member[K]), realTime: gs.Clock == nil}
+	g := &Group[K]{settings: settings, bounds: gs, members: make(map[K]*member[K])}
 	setDefault(&g.bounds.Capacity, 10_000)
 	setDefault(&g.bounds.Idle, time.Hour)
-	if g.realTime {
+	if gs.Clock == nil {
 		g.bounds.Clock = clock.New()
 	}
 	g.made = g.bounds.Clock.Now()
+	g.ticks = g.bounds.Clock.Since(g.made) > 0
 	g.known.Store(new(map[K]*member[K]))
 	return g, nil
 }
@@ -94,15 +108,22 @@ func (g *Group[K]) Get(key K) (*Breaker, error) {
 			return b, nil
 		}
 	}
-	m := g.member(key, now)
-	m.once.Do(func() { g.make(m) })
-	return m.product, m.err
+	m, making, mine := g.member(key, now)
+	if mine {
+		g.make(m, making)
+	} else if b := m.breaker.Load(); b != nil {
+		return b, nil
+	} else {
+		<-making.done
+	}
+	return making.breaker, making.err
 }
 
-// stamp returns the time, made distinct where the clock may stand still: the order of stamps is the order of being asked for.
+// stamp returns the time. Where the clock may stand still, a fake one say, it is made distinct: the order of stamps is the order
+// of being asked for.
 func (g *Group[K]) stamp() int64 {
 	now := int64(g.bounds.Clock.Since(g.made))
-	if g.realTime {
+	if g.ticks {
 		return now
 	}
 	for {
@@ -114,90 +135,183 @@ func (g *Group[K]) stamp() int64 {
 	}
 }
 
-// member returns the place of a key, a new one if there is none, and drops what must go.
-func (g *Group[K]) member(key K, now int64) *member[K] {
+// member returns the place of a key and how its breaker is made, by the caller if it is the first to ask, and drops what must go.
+//
+// Recovering breakers may have become Closed by time alone. That takes a look at their clock, which may be user code and so
+// must wait for the end of the lock.
+func (g *Group[K]) member(key K, now int64) (m *member[K], making *making, mine bool) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	m := g.members[key]
-	if m == nil {
-		m = &member[K]{key: key, turn: now}
+	m, mine = g.memberLocked(key, now)
+	making, recovering := m.making, g.dropLocked(now, m)
+	g.mu.Unlock()
+	recovered := false
+	for _, b := range recovering {
+		recovered = b.State() == Closed || recovered
+	}
+	if recovered {
+		g.mu.Lock()
+		g.review = now
+		g.dropLocked(now, m)
+		g.mu.Unlock()
+	}
+	return m, making, mine
+}
+
+// memberLocked returns the place of a key that has been asked for, a new one if there is none.
+func (g *Group[K]) memberLocked(key K, now int64) (m *member[K], isNew bool) {
+	m = g.members[key]
+	if isNew = m == nil; isNew {
+		m = &member[K]{key: key, turn: now, making: &making{done: make(chan struct{})}}
 		g.members[key] = m
 		heap.Push(&g.turns, m)
+		g.review = now
 	}
 	m.asked.Store(now)
-	g.dropLocked(now, m)
 	if g.unknown++; g.unknown > len(g.members) {
 		known := maps.Clone(g.members)
 		g.known.Store(&known)
 		g.unknown = 0
 	}
-	return m
+	return m, isNew
 }
-
-// patience is how many members that may not go are looked at for one Get, so that none is slow while all are open.
-const patience = 64
 
 // dropLocked drops the least recently asked-for members that may go, while there are too many or they have been idle for too
-// long. A member that has been asked for since the heap last looked, or may not go, takes a later turn.
-func (g *Group[K]) dropLocked(now int64, keep *member[K]) {
-	for looks := patience; looks > 0; {
+// long. Those that may not go are held aside, so that they keep their place in the order and are in nobody's way. It returns
+// the recovering ones among them.
+func (g *Group[K]) dropLocked(now int64, keep *member[K]) (recovering []*Breaker) {
+	if now >= g.review || len(g.members) > g.bounds.Capacity {
+		recovering = g.reviewLocked()
+		g.review = now + int64(g.bounds.Idle)/8
+	}
+	for len(g.turns) > 0 {
 		m := g.turns[0]
-		if idle := now-m.turn >= int64(g.bounds.Idle); len(g.members) <= g.bounds.Capacity && !idle {
-			break
-		}
-		switch asked := m.asked.Load(); {
-		case asked > m.turn:
+		if asked := m.asked.Load(); asked > m.turn {
 			m.turn = asked
 			heap.Fix(&g.turns, 0)
-		case m != keep && m.mayGo():
+			continue
+		}
+		if m == keep || now-m.turn < int64(g.bounds.Idle) && len(g.members) <= g.bounds.Capacity {
+			break
+		}
+		if m.mayGo() {
 			g.removeLocked(m)
-		default:
-			m.turn = now
-			heap.Fix(&g.turns, 0)
-			looks--
+		} else {
+			g.holdLocked(m)
+			recovering = m.appendRecovering(recovering)
 		}
 	}
-	g.tidy.Store(g.turns[0].turn + int64(g.bounds.Idle))
+	g.tidy.Store(g.nextTidyLocked())
+	return recovering
 }
 
-// mayGo reports whether the breaker has been made, is Closed and nobody waits for it.
+// nextTidyLocked returns the stamp at which a member may have been idle for too long.
+func (g *Group[K]) nextTidyLocked() int64 {
+	next := int64(math.MaxInt64)
+	if len(g.turns) > 0 {
+		next = g.turns[0].turn + int64(g.bounds.Idle)
+	}
+	if len(g.held) > 0 {
+		next = min(next, g.review)
+	}
+	return next
+}
+
+// patience is how many members that still may not go a review looks at, so that no Get is slow while thousands are open.
+const patience = 1000
+
+// reviewLocked gives held members that may go by now their place in the order back. It returns the recovering ones among the
+// others.
+func (g *Group[K]) reviewLocked() (recovering []*Breaker) {
+	for looks := 0; looks < min(patience, len(g.held)); {
+		g.look %= len(g.held)
+		if m := g.held[g.look]; m.mayGo() {
+			g.unholdLocked(m)
+			heap.Push(&g.turns, m)
+		} else {
+			recovering = m.appendRecovering(recovering)
+			g.look++
+			looks++
+		}
+	}
+	return recovering
+}
+
+func (g *Group[K]) holdLocked(m *member[K]) {
+	heap.Remove(&g.turns, m.index)
+	m.held, m.index = true, len(g.held)
+	g.held = append(g.held, m)
+}
+
+// unholdLocked puts the last held member in the place of m.
+func (g *Group[K]) unholdLocked(m *member[K]) {
+	last := len(g.held) - 1
+	g.held[m.index] = g.held[last]
+	g.held[m.index].index = m.index
+	g.held[last] = nil
+	g.held = g.held[:last]
+	m.held = false
+}
+
+// mayGo reports whether the breaker has been made, is known to be Closed and nobody waits for it.
 func (m *member[K]) mayGo() bool {
 	b := m.breaker.Load()
 	return b != nil && b.isAtRest()
 }
 
-// removeLocked takes a member out of the group and its breaker out of its monitor.
+func (m *member[K]) appendRecovering(breakers []*Breaker) []*Breaker {
+	if b := m.breaker.Load(); b != nil && b.isRecovering() {
+		breakers = append(breakers, b)
+	}
+	return breakers
+}
+
+// removeLocked takes a member out of the group and its breaker out of its monitor. The copy in known may outlive it, without
+// the breaker.
 func (g *Group[K]) removeLocked(m *member[K]) {
 	delete(g.members, m.key)
-	heap.Remove(&g.turns, m.index)
+	if m.held {
+		g.unholdLocked(m)
+	} else {
+		heap.Remove(&g.turns, m.index)
+	}
+	m.making = nil
 	if b := m.breaker.Swap(nil); b != nil {
 		b.unbind()
 	}
 }
 
 // make makes the breaker of a member. One that cannot be made leaves no trace.
-func (g *Group[K]) make(m *member[K]) {
-	var s Settings
-	failure := contain("NewGroup", func() error { s = g.settings(m.key); return nil })
-	if failure != nil {
-		failure.Name = fmt.Sprint(m.key)
-		m.err = failure
-	} else {
-		if s.Name == "" {
-			s.Name = fmt.Sprint(m.key)
-		}
-		m.product, m.err = New(s)
-	}
+func (g *Group[K]) make(m *member[K], making *making) {
+	defer close(making.done)
+	b, err := g.breaker(m.key)
+	making.breaker, making.err = b, err
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case m.err == nil && m.index >= 0:
-		m.breaker.Store(m.product)
-	case m.index >= 0:
+	switch dropped := m.making == nil; {
+	case err != nil && !dropped:
 		g.removeLocked(m)
-	case m.err == nil: // deleted meanwhile
-		m.product.unbind()
+	case err == nil && !dropped:
+		m.breaker.Store(b)
+	case err == nil:
+		b.unbind()
 	}
+}
+
+// breaker returns a new breaker for a key.
+func (g *Group[K]) breaker(key K) (b *Breaker, err error) {
+	failure := contain("NewGroup", func() error {
+		s := g.settings(key)
+		if s.Name == "" {
+			s.Name = fmt.Sprint(key)
+		}
+		b, err = New(s)
+		return nil
+	})
+	if failure != nil {
+		failure.Name = fmt.Sprint(key)
+		return nil, failure
+	}
+	return b, err
 }
 
 // Delete drops the breaker of a key, whatever its state. The next Get makes a new one, with the settings of that time.
@@ -221,8 +335,7 @@ func (g *Group[K]) Len() int {
 func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	return func(yield func(K, *Breaker) bool) {
 		g.mu.Lock()
-		members := make([]*member[K], len(g.turns))
-		copy(members, g.turns)
+		members := slices.Collect(maps.Values(g.members))
 		g.mu.Unlock()
 		for _, m := range members {
 			if b := m.breaker.Load(); b != nil && !yield(m.key, b) {
@@ -254,6 +367,5 @@ func (t *turns[K]) Pop() any {
 	m := (*t)[last]
 	(*t)[last] = nil
 	*t = (*t)[:last]
-	m.index = -1
 	return m
 }

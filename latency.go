@@ -18,9 +18,9 @@ const (
 // quarters is the number of rings in a latency baseline, each a quarter of its window.
 const quarters = 4
 
-// counterOf returns the counter for a latency, which is not negative.
+// counterOf returns the counter for a latency; a negative one counts as zero.
 func counterOf(latency time.Duration) int {
-	v := uint64(latency / time.Microsecond)
+	v := uint64(max(0, latency) / time.Microsecond)
 	if v < exactCounters {
 		return int(v)
 	}
@@ -47,17 +47,21 @@ func upperBound(counter int) time.Duration {
 // whatever happens, while the median moves only when half of the window is slow.
 type latencies struct {
 	quantile   float64
+	tail       float64 // the second quantile; 0: none
 	minSamples uint64
 	width      time.Duration // of a quarter
 	end        time.Duration // of the current quarter; 0 before the first sample
 	slot       int           // of the current quarter
 	samples    uint64        // in all four
 	refreshAt  uint64        // the number of samples at which the memo is worked out anew
-	memo       time.Duration // the quantile; 0 while unknown
+	memo       quantiles
 	histograms *[quarters]histogram
 }
 
 type histogram [counters]uint32
+
+// quantiles are the two that are measured; 0 while unknown.
+type quantiles struct{ normal, tail time.Duration }
 
 func newLatencies(quantile float64, window time.Duration, minSamples int) *latencies {
 	n := uint64(minSamples)
@@ -111,7 +115,7 @@ func (l *latencies) current() int64 { return int64(l.end/l.width) - 1 }
 
 // refresh memoises the quantile of what is in the histograms.
 func (l *latencies) refresh() {
-	l.memo = l.quantileAt(l.current(), l.samples, noCounter)
+	l.memo = l.quantilesAt(l.current(), l.samples, noCounter)
 	l.refreshAt = l.minSamples
 	if l.samples >= l.minSamples {
 		l.refreshAt = 2 * l.samples
@@ -122,18 +126,18 @@ func (l *latencies) refresh() {
 func (l *latencies) due(now time.Duration) bool { return now >= l.end || l.samples+1 >= l.refreshAt }
 
 // with returns what the quantile becomes if it is due and the next latency, at now, is this one. It changes nothing.
-func (l *latencies) with(now, latency time.Duration) time.Duration {
+func (l *latencies) with(now, latency time.Duration) quantiles {
 	number := int64(now / l.width)
-	return l.quantileAt(number, l.total(number)+1, counterOf(latency))
+	return l.quantilesAt(number, l.total(number)+1, counterOf(latency))
 }
 
-// read returns the quantile that a call at now is judged by, changing nothing; 0 while it is unknown.
-func (l *latencies) read(now time.Duration) time.Duration {
+// read returns the quantiles that a call at now is judged by, changing nothing.
+func (l *latencies) read(now time.Duration) quantiles {
 	if now < l.end {
 		return l.memo
 	}
 	number := int64(now / l.width)
-	return l.quantileAt(number, l.total(number), noCounter)
+	return l.quantilesAt(number, l.total(number), noCounter)
 }
 
 // total returns the samples in the window when the current quarter is number.
@@ -148,24 +152,31 @@ func (l *latencies) total(number int64) (n uint64) {
 
 const noCounter = -1
 
-// quantileAt returns the bound of the counter that holds the rank ceil(quantile × samples) when the current quarter is
-// number and the counter extra counts one more; 0 below the minimum of samples.
-func (l *latencies) quantileAt(number int64, samples uint64, extra int) time.Duration {
+// quantilesAt returns the bounds of the counters that hold the ranks ceil(quantile × samples), in one pass, when the current
+// quarter is number and the counter extra counts one more; 0 below the minimum of samples.
+func (l *latencies) quantilesAt(number int64, samples uint64, extra int) (q quantiles) {
 	if samples < l.minSamples {
-		return 0
+		return q
 	}
-	rank := rankOf(l.quantile, samples)
+	rank, tailRank := rankOf(l.quantile, samples), uint64(0)
+	if l.tail > 0 {
+		tailRank = rankOf(l.tail, samples)
+	}
 	var seen uint64
-	for i := range counters {
+	for i := 0; seen < max(rank, tailRank) && i < counters; i++ {
+		before := seen
 		seen += l.sum(number, i)
 		if i == extra {
 			seen++
 		}
-		if seen >= rank {
-			return upperBound(i)
+		if before < rank && rank <= seen {
+			q.normal = upperBound(i)
+		}
+		if before < tailRank && tailRank <= seen {
+			q.tail = upperBound(i)
 		}
 	}
-	return 0
+	return q
 }
 
 // sum returns one counter over the window when the current quarter is number.

@@ -25,6 +25,8 @@ type machine struct {
 	window    *ring         // the trip window; nil: no ratio is judged
 	failures  *ring         // the failure baseline; nil: off
 	latency   *latencies    // the latency baseline; nil: off
+	test      *sequential   // of failures; nil: off
+	flights   *flights      // calls in flight; nil: nobody asks how long
 	period    *period       // from opening to closing; nil while Closed
 	totals    Totals
 }
@@ -40,19 +42,18 @@ type period struct {
 	admitted time.Duration // when the last of them was admitted
 }
 
-// ticket is the machine's side of a permit.
+// ticket is the machine's side of a permit, small because every call carries one.
 type ticket struct {
-	epoch uint64
-	probe uint32 // number of the probe; 0: none
-	kind  ticketKind
+	epoch uint64 // of the admission, or unsampled
+	slot  uint32 // number of the probe; noSlot: admitted while Closed; rampSlot: admitted while Recovering
+	start uint32 // bucket of the flights
 }
 
-type ticketKind uint8
-
 const (
-	plain     ticketKind = iota // admitted while Closed
-	tracked                     // admitted while HalfOpen or Recovering
-	unsampled                   // admitted by a dry run that would have refused it: nothing is recorded
+	noSlot   = 0
+	rampSlot = math.MaxUint32
+	// unsampled is the epoch of a call admitted by a dry run that would have refused it: nothing of it is recorded.
+	unsampled = math.MaxUint64
 )
 
 // transition is one change of state.
@@ -76,7 +77,7 @@ const (
 )
 
 func newMachine(rules *Settings) machine {
-	m := machine{rules: rules, slowLimit: rules.slowLimit(0)}
+	m := machine{rules: rules, slowLimit: rules.slowLimit(quantiles{})}
 	if rules.judgesRatios() {
 		m.window = newRing(rules.Window)
 	}
@@ -85,6 +86,13 @@ func newMachine(rules *Settings) machine {
 	}
 	if c := rules.SlowCalls; rules.measuresLatency() {
 		m.latency = newLatencies(c.Quantile, c.Window, c.MinSamples)
+		m.latency.tail = c.TailQuantile
+	}
+	if rules.testsSequentially() {
+		m.test = newSequential(rules.Failures)
+	}
+	if rules.seesOverdue() {
+		m.flights = newFlights(rules.Window)
 	}
 	return m
 }
@@ -137,20 +145,26 @@ func (m *machine) stateAt(now time.Duration) State {
 	}
 }
 
-// admit asks for admission at now. The number r in [0, 1) is used only if reopensAt(now).
+// admit asks for admission at now. The number r in [0, 1) is used only if opensAt(now).
 func (m *machine) admit(now time.Duration, who caller, r float64) (t ticket, ok bool, change *transition) {
 	switch m.stateAt(now) {
 	case Closed:
 		if m.state == Recovering {
 			change = m.close(now, ReasonRampCompleted)
+		} else if m.flights != nil && m.flights.isDue(now) {
+			if m.overdueTrips(now) {
+				return t, false, m.open(now, ReasonOverdueCalls, r)
+			}
+			m.flights.judged(now)
 		}
-		return ticket{epoch: m.epoch}, true, change
+		return m.ticket(now, noSlot), true, change
 	case Recovering:
-		if ok = m.admitRamp(now, who); ok {
-			m.period.inFlight++
-			m.period.admitted = now
+		if !m.admitRamp(now, who) {
+			return t, false, nil
 		}
-		return ticket{epoch: m.epoch, kind: tracked}, ok, nil
+		m.period.inFlight++
+		m.period.admitted = now
+		return m.ticket(now, rampSlot), true, nil
 	case HalfOpen:
 		return m.admitProbe(now, who, r)
 	default:
@@ -185,7 +199,42 @@ func (m *machine) admitProbe(now time.Duration, who caller, r float64) (t ticket
 	if m.state == Open {
 		change = m.enter(now, HalfOpen, ReasonBreakElapsed)
 	}
-	return ticket{epoch: m.epoch, probe: m.period.probes.admit(now), kind: tracked}, true, change
+	return m.ticket(now, m.period.probes.admit(now)), true, change
+}
+
+// ticket begins a call at now.
+func (m *machine) ticket(now time.Duration, slot uint32) ticket {
+	t := ticket{epoch: m.epoch, slot: slot}
+	if m.flights != nil {
+		t.start = m.flights.begin(now)
+	}
+	return t
+}
+
+// opensAt reports whether a call that asks for admission at now opens the circuit.
+func (m *machine) opensAt(now time.Duration) bool {
+	return m.reopensAt(now) || m.state == Closed && m.flights != nil && m.overdueTrips(now)
+}
+
+// overdueTrips reports whether the calls in flight are due to be judged at now and open the circuit.
+func (m *machine) overdueTrips(now time.Duration) bool {
+	return m.flights.isDue(now) && m.overdue(now) > 0 && m.slowReason(now, m.window.read(now)) != 0
+}
+
+// overdue returns how many calls have been in flight at now for longer than the slow threshold.
+func (m *machine) overdue(now time.Duration) int {
+	if m.flights == nil {
+		return 0
+	}
+	return m.flights.overdue(now, m.slowLimitAt(now))
+}
+
+// slowLimitAt returns the slow threshold in force at now.
+func (m *machine) slowLimitAt(now time.Duration) time.Duration {
+	if m.latency == nil {
+		return m.slowLimit
+	}
+	return m.rules.slowLimit(m.latency.read(now))
 }
 
 func (m *machine) hasProbeSlot() bool {
@@ -208,7 +257,7 @@ func (m *machine) reopensAt(now time.Duration) bool {
 // timeoutOf returns when a call admitted at since is as old as the probe time-out.
 func (m *machine) timeoutOf(since time.Duration) time.Duration {
 	if m.rules.ProbeTimeout == Disabled {
-		return endOfTime
+		return math.MaxInt64
 	}
 	return later(since, m.rules.ProbeTimeout)
 }
@@ -237,15 +286,18 @@ func (m *machine) nextAsk(now time.Duration) (at time.Duration, ok bool) {
 // settle records the outcome of an admitted call at now, judges, and reports whether it counted. The number r in [0, 1) is used
 // only if the outcome is Transient or slowTrips says so.
 func (m *machine) settle(now time.Duration, t *ticket, o Outcome, latency time.Duration, r float64) (counted bool, change *transition) {
-	if t.epoch != m.epoch || t.kind == unsampled {
-		if t.kind != unsampled {
+	if t.epoch != m.epoch {
+		if t.epoch != unsampled {
 			m.totals.Discarded++
 		}
 		return false, nil
 	}
 	m.totals.count(o)
-	if t.kind == tracked {
-		m.release(t.probe)
+	if m.flights != nil {
+		m.flights.end(t.start)
+	}
+	if t.slot != noSlot {
+		m.release(t.slot)
 	}
 	if !o.isCall() {
 		return true, nil
@@ -257,8 +309,8 @@ func (m *machine) settle(now time.Duration, t *ticket, o Outcome, latency time.D
 		if m.window != nil {
 			m.window.at(now).add(failed, slow)
 		}
-		if failed || slow {
-			change = m.judge(now, failed, r)
+		if failed || slow || m.test != nil {
+			change = m.judge(now, failed, slow, r)
 		} else {
 			m.streak = 0
 		}
@@ -271,10 +323,10 @@ func (m *machine) settle(now time.Duration, t *ticket, o Outcome, latency time.D
 }
 
 // release gives back what a call admitted outside Closed holds, if its half-open or recovering state is still on.
-func (m *machine) release(probe uint32) {
+func (m *machine) release(slot uint32) {
 	switch m.state {
 	case HalfOpen:
-		m.period.probes.end(probe)
+		m.period.probes.end(slot)
 	case Recovering:
 		m.period.inFlight--
 	}
@@ -316,7 +368,7 @@ func (m *machine) maybeSlow(now, latency time.Duration) bool {
 
 // slowTrips reports whether a success of this latency would be slow at now, and slowness can open the circuit.
 func (m *machine) slowTrips(now time.Duration, t *ticket, latency time.Duration) bool {
-	return m.slowAfter(now, latency) && t.epoch == m.epoch && t.kind != unsampled &&
+	return m.slowAfter(now, latency) && t.epoch == m.epoch &&
 		(m.state == Closed || m.state == HalfOpen && !m.rules.ramps())
 }
 
@@ -328,40 +380,62 @@ func (m *machine) slowAfter(now, latency time.Duration) bool {
 	return latency > m.rules.slowLimit(m.latency.with(now, latency))
 }
 
-// judge opens the circuit if the call that has just been recorded, failed or slow, completes the evidence.
-func (m *machine) judge(now time.Duration, failed bool, r float64) *transition {
+// judge opens the circuit if the call that has just been recorded completes the evidence. One that was neither failed nor slow
+// never does.
+func (m *machine) judge(now time.Duration, failed, slow bool, r float64) *transition {
 	switch {
 	case !failed:
 		m.streak = 0
 	case m.streak < math.MaxInt:
 		m.streak++
 	}
-	if reason := m.trip(now); reason != 0 {
+	alarm := m.test != nil && m.test.record(now, failed, m.failures)
+	if !failed && !slow {
+		return nil
+	}
+	if reason := m.trip(now, alarm); reason != 0 {
 		return m.open(now, reason, r)
 	}
 	return nil
 }
 
 // trip returns the first condition that is met at now, 0 if none is.
-func (m *machine) trip(now time.Duration) Reason {
-	if m.rules.ConsecutiveFailures != Disabled && m.streak >= m.rules.ConsecutiveFailures {
+func (m *machine) trip(now time.Duration, alarm bool) Reason {
+	if limit := m.streakLimit(); limit != Disabled && m.streak >= limit {
 		return ReasonConsecutiveFailures
 	}
 	if m.window == nil {
 		return 0
 	}
 	w := m.window.read(now)
-	if w.Calls < m.rules.MinCalls {
-		return 0
-	}
-	if m.rules.FailureRatio > 0 && w.FailureRatio() >= m.rules.FailureRatio {
+	enough := w.Calls >= m.rules.MinCalls
+	if enough && m.rules.FailureRatio > 0 && w.FailureRatio() >= m.rules.FailureRatio {
 		return ReasonFailureRatio
 	}
-	if relative, ok := m.relativeRatio(now); ok && w.Failures >= 2 && w.FailureRatio() >= relative {
+	relative, ok := m.relativeRatio(now)
+	if alarm || enough && ok && w.Failures >= 2 && w.FailureRatio() >= relative {
 		return ReasonRelativeFailures
 	}
-	if w.SlowRatio() >= m.rules.SlowCallRatio {
+	return m.slowReason(now, w)
+}
+
+// streakLimit returns how many failures in a row open the circuit, or Disabled.
+func (m *machine) streakLimit() int {
+	if m.test != nil && m.test.raisesStreak() {
+		return max(m.rules.ConsecutiveFailures, m.test.streak)
+	}
+	return m.rules.ConsecutiveFailures
+}
+
+// slowReason returns the reason why slow calls open the circuit at now, those in flight included; 0 if they do not.
+func (m *machine) slowReason(now time.Duration, w Counts) Reason {
+	if w.Calls >= m.rules.MinCalls && w.SlowRatio() >= m.rules.SlowCallRatio {
 		return ReasonSlowCalls
+	}
+	overdue := m.overdue(now)
+	if calls := w.Calls + overdue; overdue > 0 && calls >= m.rules.MinCalls &&
+		ratio(w.Slow+overdue, calls) >= m.rules.SlowCallRatio {
+		return ReasonOverdueCalls
 	}
 	return 0
 }
@@ -380,11 +454,15 @@ func (m *machine) normalLatency(now time.Duration) time.Duration {
 	if m.latency == nil {
 		return 0
 	}
-	return m.latency.read(now)
+	return m.latency.read(now).normal
 }
 
-// relativeRatio returns the ratio that trips relative to the measured failure rate; false while that is unknown.
+// relativeRatio returns the ratio that trips relative to the measured failure rate; false while that is unknown, and where a
+// sequential test stands in for it.
 func (m *machine) relativeRatio(now time.Duration) (float64, bool) {
+	if m.test != nil {
+		return 0, false
+	}
 	rate, ok := m.normalFailureRate(now)
 	f := &m.rules.Failures
 	return min(1, max(f.Floor, rate*f.Multiple)), ok
@@ -452,6 +530,9 @@ func (m *machine) open(now time.Duration, reason Reason, r float64) *transition 
 // begin starts a new epoch and the period that goes with it.
 func (m *machine) begin(now, breakFor time.Duration) {
 	m.epoch++
+	if m.flights != nil {
+		m.flights.clear()
+	}
 	m.period = &period{openedAt: now, breakFor: breakFor}
 }
 
@@ -514,6 +595,9 @@ func (m *machine) forget() {
 	if m.window != nil {
 		m.window.clear()
 	}
+	if m.test != nil {
+		m.test.clear()
+	}
 	if m.period != nil {
 		m.period.counts = Counts{}
 	}
@@ -572,8 +656,11 @@ func (m *machine) snapshot(now time.Duration) Snapshot {
 		State: m.stateAt(now), Reason: m.reason,
 		NormalLatency: m.normalLatency(now), TripRatio: m.tripRatio(now), Totals: m.totals,
 	}
-	if limit := m.rules.slowLimit(s.NormalLatency); limit != noSlowLimit {
+	if limit := m.slowLimitAt(now); limit != noSlowLimit {
 		s.SlowThreshold = limit
+	}
+	if m.test != nil {
+		s.Evidence = m.test.evidence(now, m.failures)
 	}
 	if rate, ok := m.normalFailureRate(now); ok {
 		s.NormalFailureRate = &rate

@@ -129,10 +129,13 @@ func (m *Monitor) cancel(s *subscriber) {
 	m.subscribers = slices.DeleteFunc(slices.Clone(m.subscribers), func(o *subscriber) bool { return o == s })
 }
 
-// current returns the subscribers of this moment; the slice is never written to again.
-func (m *Monitor) current() []*subscriber {
+// observers returns the subscribers that hear of a breaker at this moment, none if it has left. The slice is never written to.
+func (m *Monitor) observers(b *Breaker) []*subscriber {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.places[weak.Make(b)] == nil {
+		return nil
+	}
 	return m.subscribers
 }
 
@@ -153,6 +156,7 @@ func (m *Monitor) ResetContext(ctx context.Context) error {
 }
 
 func (m *Monitor) control(ctx context.Context, move func(*machine, time.Duration) *transition, wait bool) error {
+	mustHaveContext(ctx)
 	breakers := m.Breakers()
 	if len(breakers) == 0 {
 		return ErrUnbound

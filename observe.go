@@ -46,7 +46,7 @@ func (b *Breaker) observe(e event) {
 		b.notify(ctx, "OnStateChange", func() { f(ctx, change) })
 	}
 	if b.settings.Monitor != nil {
-		for _, s := range b.settings.Monitor.current() {
+		for _, s := range b.settings.Monitor.observers(b) {
 			b.notify(ctx, "Subscribe", func() { s.call(ctx, change) })
 		}
 	}

@@ -6,15 +6,9 @@ import (
 	"time"
 )
 
-// call is one admitted call.
-type call struct {
-	ticket ticket
-	start  time.Duration // reading of the clock, if latency is measured
-}
-
-// Execute runs fn if the breaker admits it and records how it went; otherwise it returns a *[RejectedError], or waits first if
-// Settings.WhenOpen says so. The error of fn is returned as it is. A context that is done already returns its error and
-// touches nothing.
+// Execute runs fn if the breaker admits it and records how it went; otherwise it returns a *[RejectedError], after
+// Settings.RejectionDelay, or waits first if Settings.WhenOpen says so. The error of fn is returned as it is. A context that is
+// done already returns its error and touches nothing.
 //
 // An error is classified by the first of these that applies: ctx was cancelled: [Ignored]; it carries a [Mark]; it is the
 // refusal of another breaker: [Ignored]; Settings.Classify; [Transient]. A deadline that ran out is evidence. A panic in fn
@@ -87,7 +81,8 @@ func (b *Breaker) TryAcquire(ctx context.Context) (*Permit, error) {
 }
 
 // Permit is one admitted call whose outcome the caller reports. The first of Done, Record, RecordLatency and Release ends it;
-// the later ones do nothing, from whichever goroutine they come. A nil or zero Permit is inert.
+// the later ones do nothing, from whichever goroutine they come. One that is never ended is no call, but a probe holds its place
+// until Settings.ProbeTimeout, and SlowCalls.Overdue takes it for a call that hangs. A nil or zero Permit is inert.
 type Permit struct {
 	breaker *Breaker
 	call    call
@@ -160,13 +155,8 @@ func (p *Permit) Release() {
 }
 
 // IsProbe reports whether the permit was given by a half-open circuit.
-func (p *Permit) IsProbe() bool { return p != nil && p.call.ticket.probe != 0 }
-
-// mustHaveContext panics on a nil context.
-func mustHaveContext(ctx context.Context) {
-	if ctx == nil {
-		panic("breaker: nil context")
-	}
+func (p *Permit) IsProbe() bool {
+	return p != nil && p.call.ticket.slot != noSlot && p.call.ticket.slot != rampSlot
 }
 
 // admit asks for admission. A closed breaker answers without its lock, and so does an open one whose answer only time changes.
@@ -179,7 +169,7 @@ func (b *Breaker) admit(ctx context.Context, how manner) (c call, err error) {
 		return c, err
 	}
 	w := b.word.Load()
-	if w&(wordMade|wordStates) == wordMade|uint64(Closed) {
+	if w&(wordMade|wordLocked|wordStates) == wordMade|uint64(Closed) {
 		c.ticket.epoch = w >> wordEpochShift
 		if b.timed {
 			c.start = b.elapsed()
@@ -198,7 +188,7 @@ func (b *Breaker) admit(ctx context.Context, how manner) (c call, err error) {
 // finish classifies the error of a call that has returned, and records it.
 func (b *Breaker) finish(ctx context.Context, c *call, err error, classify func(error) Outcome) bool {
 	if err == nil && classify == nil {
-		if !b.sampled && b.word.Load() == wordOf(Closed, c.ticket.epoch) && c.ticket.kind == plain {
+		if !b.sampled && b.word.Load() == wordOf(Closed, c.ticket.epoch) && c.ticket.slot == noSlot {
 			b.successes.Add(1)
 			return true
 		}
@@ -206,14 +196,16 @@ func (b *Breaker) finish(ctx context.Context, c *call, err error, classify func(
 		return b.settle(ctx, c, end, Success, end-c.start, nil)
 	}
 	end := b.elapsed()
-	o := b.classify(ctx, err, classify)
-	// The classifier took its time: what is decided now is decided by a new reading.
-	return b.settle(ctx, c, b.elapsed(), o, end-c.start, err)
+	reading, o := end, b.classify(ctx, err, classify)
+	if classify != nil || b.settings.Classify != nil {
+		reading = b.elapsed() // the classifier took its time, and what is decided now is decided as of now
+	}
+	return b.settle(ctx, c, reading, o, end-c.start, err)
 }
 
 // reading reads the clock at the end of a call, if its outcome needs the time.
 func (b *Breaker) reading(c *call, o Outcome) time.Duration {
-	if o == Success && !b.sampled && c.ticket.kind == plain {
+	if o == Success && !b.sampled && c.ticket.slot == noSlot {
 		return unread
 	}
 	return b.elapsed()

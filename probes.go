@@ -16,9 +16,9 @@ type probe struct {
 	since  time.Duration
 }
 
-// admit starts a probe at now and returns its number, which is not 0.
+// admit starts a probe at now and returns its number, a slot of its own.
 func (p *probes) admit(now time.Duration) uint32 {
-	if p.last++; p.last == 0 {
+	if p.last++; p.last == rampSlot {
 		p.last = 1
 	}
 	p.flying = append(p.flying, probe{p.last, now})

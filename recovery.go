@@ -1,6 +1,9 @@
 package breaker
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Recovery is how a circuit goes from half-open to closed. With a Fraction it does not hand the whole load back at once, but
 // along a ramp whose admitted fraction is the smaller of two:
@@ -35,7 +38,7 @@ func (r Recovery) withDefaults() Recovery {
 	if r.Fraction == 0 {
 		return r
 	}
-	setDefault(&r.Initial, 0.05)
+	r.Initial = cmp.Or(r.Initial, 0.05)
 	unwrittenMax := r.Max == 0
 	if r.Min == 0 {
 		r.Min = time.Second

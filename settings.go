@@ -78,7 +78,7 @@ type Settings struct {
 	BreakDuration time.Duration
 	// MaxBreakDuration caps the growing break. 0: 2 min, or BreakDuration if that is longer.
 	MaxBreakDuration time.Duration
-	// BreakJitter spreads the break, so that a fleet does not probe in one pulse.
+	// BreakJitter spreads the break, so that a fleet does not probe in one pulse. Zero value: [JitterEqual].
 	BreakJitter Jitter
 	// BreakDurationFunc replaces the break just begun, for example by the Retry-After that the failure carried. The circuit is
 	// open already, for the break it would serve anyway. The function is asked once per open, outside every lock, before any
@@ -103,7 +103,7 @@ type Settings struct {
 	// Recovery hands the load back along a ramp. Zero value: all at once.
 	Recovery Recovery
 
-	// WhenOpen is what Execute and its siblings do when the breaker does not admit the call at once.
+	// WhenOpen is what Execute and its siblings do when the breaker does not admit the call at once. Zero value: [Reject].
 	WhenOpen WhenOpen
 	// MaxWait bounds a wait for admission; then the call is refused. 0: 5 min. [Disabled]: only the context ends a wait.
 	MaxWait time.Duration
@@ -137,7 +137,7 @@ type Settings struct {
 }
 
 // Failures configure the failure trip that compares with the dependency's own measured failure rate: at least two failures,
-// and failures / calls in the trip window ≥ min(1, max(Floor, Multiple × rate)).
+// and failures / calls in the trip window ≥ min(1, max(Floor, Multiple × rate)). With FalseAlarmEvery a sequential test decides.
 type Failures struct {
 	// Multiple of the measured rate, greater than 1. 0: 5.
 	Multiple float64
@@ -149,12 +149,18 @@ type Failures struct {
 	MinSamples int
 	// Floor is the lowest ratio that can trip, in (0, 1], so that a dependency without errors does not trip on two. 0: 0.05.
 	Floor float64
+	// FalseAlarmEvery judges failures by a sequential test instead, which opens the circuit on a dependency as it has always
+	// been no more than about once in this time, at least 1 h, and notices a change as soon as that allows. MinCalls and the
+	// two failures do not apply; Window need only be 2 × Settings.Window; and while the test is armed, a ConsecutiveFailures
+	// that is not written rises with the measured rate (WithDefaults and Breaker.Settings write it: a breaker made from what
+	// they return keeps to 5). It assumes outcomes independent of each other. 0: off.
+	FalseAlarmEvery time.Duration
 	// Off turns off the trip and its measurement.
 	Off bool
 }
 
 // SlowCalls configure the slow threshold that compares with the dependency's own measured latency: Multiple × the Quantile of
-// its successful calls over Window.
+// its successful calls over Window, but never below their TailQuantile, where that is set.
 type SlowCalls struct {
 	// Multiple of the measured quantile, greater than 1. 0: 3.
 	Multiple float64
@@ -166,6 +172,14 @@ type SlowCalls struct {
 	Window time.Duration
 	// MinSamples is how many successes the quantile needs, at least 1. 0: 20.
 	MinSamples int
+	// TailQuantile keeps the threshold from falling below a second measured quantile, in (Quantile, 1), so that a dependency
+	// with two humps of latency, such as a cache and a disk, is not slow while it is healthy. 1 − TailQuantile must be at most
+	// SlowCallRatio / 2, and (1 − TailQuantile) × Window at least 2 × SlowCallRatio × Settings.Window. 0.75 suits a
+	// SlowCallRatio of 0.5. 0: off.
+	TailQuantile float64
+	// Overdue counts a call as slow as soon as it has been in flight for longer than the threshold, to a tenth of
+	// Settings.Window, so that the circuit opens while nothing returns. Every admission then takes the lock. false: off.
+	Overdue bool
 	// Off turns off the measurement and the threshold made from it.
 	Off bool
 }
@@ -214,8 +228,14 @@ func (f Failures) withDefaults(window time.Duration) Failures {
 	return f
 }
 
-// need is the shortest window, in nanoseconds, that wins its race against the trip window.
-func (f Failures) need(window time.Duration) float64 { return 2 * float64(window) * f.Multiple }
+// need is the shortest window, in nanoseconds, that wins its race against the trip window. Windows are whole nanoseconds: what
+// is less than half of one is rounding, which must not lose a race that is met exactly.
+func (f Failures) need(window time.Duration) float64 {
+	if f.FalseAlarmEvery > 0 {
+		return 2 * float64(window)
+	}
+	return math.Round(2 * float64(window) * f.Multiple)
+}
 
 func (c SlowCalls) withDefaults(window time.Duration, slowCallRatio float64) SlowCalls {
 	mentioned := c != SlowCalls{}
@@ -228,9 +248,13 @@ func (c SlowCalls) withDefaults(window time.Duration, slowCallRatio float64) Slo
 	return c
 }
 
-// need is the shortest window, in nanoseconds, that wins its race against the trip window.
+// need is the shortest window, in nanoseconds, that wins its race against the trip window, rounded like that of Failures.
 func (c SlowCalls) need(window time.Duration, slowCallRatio float64) float64 {
-	return 2 * slowCallRatio * float64(window) / c.Quantile
+	share := c.Quantile
+	if c.TailQuantile > 0 {
+		share = min(share, 1-c.TailQuantile)
+	}
+	return math.Round(2 * slowCallRatio * float64(window) / share)
 }
 
 // derivedWindow returns the window of a baseline whose own is not written: long enough for its race. A trip that would need
@@ -263,15 +287,20 @@ func (s *Settings) judgesRatios() bool {
 }
 func (s *Settings) ramps() bool { return s.Recovery.Fraction > 0 }
 
-// slowLimit returns the slow threshold beside a measured quantile, 0 for an unknown one: the lower of those that exist, and the
+func (s *Settings) testsSequentially() bool {
+	return s.measuresFailures() && s.Failures.FalseAlarmEvery > 0
+}
+func (s *Settings) seesOverdue() bool { return s.judgesSlowness() && s.SlowCalls.Overdue }
+
+// slowLimit returns the slow threshold beside measured quantiles, 0 for unknown ones: the lower of those that exist, and the
 // longest duration, which no call exceeds, where there is none.
-func (s *Settings) slowLimit(normal time.Duration) time.Duration {
+func (s *Settings) slowLimit(measured quantiles) time.Duration {
 	limit := noSlowLimit
 	if s.SlowCallThreshold > 0 {
 		limit = s.SlowCallThreshold
 	}
-	if normal > 0 {
-		limit = min(limit, scaled(float64(normal), s.SlowCalls.Multiple))
+	if measured.normal > 0 {
+		limit = min(limit, max(scaled(float64(measured.normal), s.SlowCalls.Multiple), measured.tail))
 	}
 	return limit
 }

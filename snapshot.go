@@ -26,6 +26,7 @@ type Snapshot struct {
 	// NormalFailureRate is the measured failure rate; nil: unknown.
 	NormalFailureRate *float64
 	TripRatio         float64 // the failure ratio that trips now; 0: none in force
+	Evidence          float64 // of Failures.FalseAlarmEvery, as a fraction of what trips, in [0, 1]
 	Totals            Totals  // since the breaker was made
 }
 

@@ -69,6 +69,8 @@ const (
 	ReasonIsolated
 	// ReasonReset is a call of Reset.
 	ReasonReset
+	// ReasonOverdueCalls opened the circuit: the slow calls, with those still in flight, reached Settings.SlowCallRatio.
+	ReasonOverdueCalls
 )
 
 var reasons = enum{"Reason", []string{
@@ -78,6 +80,7 @@ var reasons = enum{"Reason", []string{
 	"probe-failed", "probe-slow", "probe-timeout", "probes-succeeded",
 	"ramp-failed", "ramp-completed",
 	"isolated", "reset",
+	"overdue-calls",
 }}
 
 // String returns the reason in kebab case, such as consecutive-failures, and none for the zero value.

@@ -93,6 +93,9 @@ func (c *checker) trips(s *Settings) {
 	notNegative(c, "Failures.Window", s.Failures.Window)
 	notNegative(c, "Failures.MinSamples", s.Failures.MinSamples)
 	c.upTo("Failures.Floor", s.Failures.Floor, 1, "the default")
+	if every := s.Failures.FalseAlarmEvery; every != 0 && every < time.Hour {
+		c.add("Failures.FalseAlarmEvery", every, "must be at least 1h0m0s, or 0 for off")
+	}
 	notNegative(c, "Settings.MinCalls", s.MinCalls)
 	if s.Window != 0 && s.Window < time.Millisecond {
 		c.add("Settings.Window", s.Window, "must be at least 1ms, or 0 for the default")
@@ -102,7 +105,17 @@ func (c *checker) trips(s *Settings) {
 	c.upTo("SlowCalls.Quantile", s.SlowCalls.Quantile, 0.5, "the default")
 	notNegative(c, "SlowCalls.Window", s.SlowCalls.Window)
 	notNegative(c, "SlowCalls.MinSamples", s.SlowCalls.MinSamples)
+	c.tailQuantile(s.SlowCalls)
 	c.upTo("Settings.SlowCallRatio", s.SlowCallRatio, 1, "the default")
+}
+
+func (c *checker) tailQuantile(s SlowCalls) {
+	setDefault(&s.Quantile, 0.5)
+	if t := s.TailQuantile; t != 0 && !(t > 0 && t < 1) {
+		c.add("SlowCalls.TailQuantile", t, "must be in (SlowCalls.Quantile, 1), or 0 for off")
+	} else if t != 0 && t <= s.Quantile && c.sound("SlowCalls.Quantile") {
+		c.add("SlowCalls.TailQuantile", t, "must be greater than SlowCalls.Quantile, which is %v, or 0 for off", s.Quantile)
+	}
 }
 
 func (c *checker) breaks(s *Settings) {
@@ -145,38 +158,54 @@ func (c *checker) waits(s *Settings) {
 
 // failureRace checks that the failure baseline outlives the trip window, for settings s that read d with defaults.
 func (c *checker) failureRace(s, d *Settings) {
-	if d.Failures.Off || !c.sound("Settings.Window", "Failures.Multiple", "Failures.Window") {
+	if d.Failures.Off ||
+		!c.sound("Settings.Window", "Failures.Multiple", "Failures.Window", "Failures.FalseAlarmEvery") {
 		return
 	}
-	const resolve = "raise Failures.Window, or lower Failures.Multiple or Settings.Window"
+	left, lasts := "Failures.Window / Failures.Multiple", float64(d.Failures.Window)/d.Failures.Multiple
+	resolve := "raise Failures.Window, or lower Failures.Multiple or Settings.Window"
+	if d.testsSequentially() {
+		left, lasts = "Failures.Window", float64(d.Failures.Window)
+		resolve = "raise Failures.Window, lower Settings.Window, or turn off Failures.FalseAlarmEvery"
+	}
+	need := d.Failures.need(d.Window)
 	if s.Failures.Window == 0 {
-		c.derived("Failures.Window", s.Failures.Window, d.Failures.need(d.Window), resolve)
-		return
-	}
-	lasts, needs := float64(d.Failures.Window)/d.Failures.Multiple, 2*float64(d.Window)
-	if lasts < needs {
-		c.add("Failures.Window", d.Failures.Window, "the baseline would absorb an incident before it trips: "+
-			"Failures.Window / Failures.Multiple is %s, 2 × Settings.Window is %s: %s", seconds(lasts), seconds(needs), resolve)
+		c.derived("Failures.Window", s.Failures.Window, need, resolve)
+	} else if float64(d.Failures.Window) < need {
+		c.lost("Failures.Window", d.Failures.Window, left, lasts, "2 × Settings.Window", 2*float64(d.Window), resolve)
 	}
 }
 
-// latencyRace checks that the latency baseline outlives the trip window, for settings s that read d with defaults.
+// latencyRace checks that the latency baseline outlives the trip window, for settings s that read d with defaults: that the
+// share of it which an incident must fill to move a quantile takes long enough to fill.
 func (c *checker) latencyRace(s, d *Settings) {
-	if d.SlowCalls.Off ||
-		!c.sound("Settings.Window", "Settings.SlowCallRatio", "SlowCalls.Quantile", "SlowCalls.Window") {
+	if d.SlowCalls.Off || !c.sound("Settings.Window", "Settings.SlowCallRatio",
+		"SlowCalls.Quantile", "SlowCalls.TailQuantile", "SlowCalls.Window") {
 		return
 	}
-	const resolve = "raise SlowCalls.Window, or lower Settings.SlowCallRatio or Settings.Window"
+	tail := d.SlowCalls.TailQuantile
+	if tail != 0 && tail+d.SlowCallRatio/2 < 1 {
+		c.add("SlowCalls.TailQuantile", tail,
+			"1 − TailQuantile must be at most half of Settings.SlowCallRatio, which is %v: raise either", d.SlowCallRatio)
+	}
+	left, share := "SlowCalls.Quantile × SlowCalls.Window", d.SlowCalls.Quantile
+	resolve := "raise SlowCalls.Window, or lower Settings.SlowCallRatio or Settings.Window"
+	if tail != 0 && 1-tail < share {
+		left, share = "(1 − SlowCalls.TailQuantile) × SlowCalls.Window", 1-tail
+	}
+	need := d.SlowCalls.need(d.Window, d.SlowCallRatio)
 	if s.SlowCalls.Window == 0 {
-		c.derived("SlowCalls.Window", s.SlowCalls.Window, d.SlowCalls.need(d.Window, d.SlowCallRatio), resolve)
-		return
+		c.derived("SlowCalls.Window", s.SlowCalls.Window, need, resolve)
+	} else if float64(d.SlowCalls.Window) < need {
+		c.lost("SlowCalls.Window", d.SlowCalls.Window, left, share*float64(d.SlowCalls.Window),
+			"2 × Settings.SlowCallRatio × Settings.Window", 2*d.SlowCallRatio*float64(d.Window), resolve)
 	}
-	lasts, needs := d.SlowCalls.Quantile*float64(d.SlowCalls.Window), 2*d.SlowCallRatio*float64(d.Window)
-	if lasts < needs {
-		c.add("SlowCalls.Window", d.SlowCalls.Window, "the baseline would absorb an incident before it trips: "+
-			"SlowCalls.Quantile × SlowCalls.Window is %s, 2 × Settings.SlowCallRatio × Settings.Window is %s: %s",
-			seconds(lasts), seconds(needs), resolve)
-	}
+}
+
+// lost adds the problem of a baseline that loses its race.
+func (c *checker) lost(field string, value any, left string, lasts float64, right string, needs float64, resolve string) {
+	c.add(field, value, "the baseline would absorb an incident before it trips: %s is %s, %s is %s: %s",
+		left, seconds(lasts), right, seconds(needs), resolve)
 }
 
 // derived checks that an unwritten baseline window may be derived for a trip that is configured in part.

@@ -3,6 +3,7 @@ package breaker
 // waiter is a caller that waits for admission.
 type waiter struct {
 	turn       chan struct{} // holds a token when it is time to ask again
+	number     uint64        // in order of arrival
 	prev, next *waiter
 	queued     bool
 }
@@ -12,19 +13,41 @@ type waiter struct {
 type waitQueue struct {
 	head, tail *waiter
 	len        int
+	arrivals   uint64
 }
 
 // push adds a caller at the end.
 func (q *waitQueue) push() *waiter {
-	w := &waiter{turn: make(chan struct{}, 1), prev: q.tail, queued: true}
-	if q.tail == nil {
-		q.head = w
-	} else {
-		q.tail.next = w
-	}
-	q.tail = w
-	q.len++
+	q.arrivals++
+	w := &waiter{turn: make(chan struct{}, 1), number: q.arrivals}
+	q.insert(w, nil)
 	return w
+}
+
+// restore puts a caller that was removed back where it came from, and wakes the first, which may be that one.
+func (q *waitQueue) restore(w *waiter) {
+	next := q.head
+	for next != nil && next.number < w.number {
+		next = next.next
+	}
+	q.insert(w, next)
+	q.wake()
+}
+
+// insert adds a caller before next, at the end if that is nil.
+func (q *waitQueue) insert(w, next *waiter) {
+	w.queued, w.prev, w.next = true, q.tail, next
+	if next != nil {
+		w.prev, next.prev = next.prev, w
+	} else {
+		q.tail = w
+	}
+	if w.prev != nil {
+		w.prev.next = w
+	} else {
+		q.head = w
+	}
+	q.len++
 }
 
 // remove takes a caller out, wherever it stands and if it is still there, and wakes the first of the rest: the turn may have

@@ -32,7 +32,7 @@ func (b *Breaker) admitSlowly(ctx context.Context, how manner) (call, error) {
 	case w != nil:
 		t, err = b.await(ctx, w)
 	case err != nil && b.settings.ObserveOnly:
-		t, err = ticket{kind: unsampled}, nil
+		t, err = ticket{epoch: unsampled}, nil
 	case err != nil && how == executing && b.settings.RejectionDelay > 0:
 		b.delay(ctx)
 	}
@@ -57,7 +57,7 @@ func (b *Breaker) delay(ctx context.Context) {
 // lockToAdmit takes the lock and returns the time, and a random number where the admission itself may need one.
 func (b *Breaker) lockToAdmit(ctx context.Context) (now time.Duration, r float64) {
 	now = b.lock(b.elapsed())
-	if b.jittered() && b.machine.reopensAt(now) {
+	if b.jittered() && b.machine.opensAt(now) {
 		b.mu.Unlock()
 		r = b.random(ctx)
 		now = b.lock(b.elapsed())
@@ -70,19 +70,31 @@ func (b *Breaker) ask(ctx context.Context, wait bool) (t ticket, w *waiter, err 
 	now, r := b.lockToAdmit(ctx)
 	t, ok, change := b.machine.admit(now, b.newcomerLocked(wait), r)
 	b.commitLocked(ctx, change, nil)
-	if !ok {
-		b.wakeLocked() // the call may have brought the first waiter its credit
-		if wait && b.hasRoomLocked() {
-			w = b.waiting.push()
-		} else {
-			err = b.refuseLocked(now)
-		}
+	switch {
+	case ok:
+	case wait && b.hasRoomLocked():
+		w = b.waiting.push()
+	default:
+		err = b.refuseLocked(now)
+	}
+	if !ok && b.machine.state == Recovering && b.machine.period.ramp.credit >= 1 {
+		b.wakeLocked() // the call has brought the first waiter its credit
 	}
 	b.mu.Unlock()
 	if change != nil {
-		b.deliver()
+		b.deliverAside(w)
 	}
 	return t, w, err
+}
+
+// deliverAside delivers a change that a caller made which waits, or nil for one that does not. It is out of the queue
+// meanwhile: an observer may take its time, or wait for this very breaker, and whoever stands behind w would wait for that.
+func (b *Breaker) deliverAside(w *waiter) {
+	if w != nil {
+		b.leave(w)
+		defer b.comeBack(w)
+	}
+	b.deliver()
 }
 
 // newcomerLocked tells the machine who comes.
@@ -147,8 +159,12 @@ func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (t tick
 		b.waiting.remove(w)
 	}
 	b.mu.Unlock()
-	if change != nil {
+	switch {
+	case change == nil:
+	case ok || expired:
 		b.deliver()
+	default:
+		b.deliverAside(w)
 	}
 	return t, ok, err
 }
@@ -158,6 +174,13 @@ func (b *Breaker) leave(w *waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting.remove(w)
+}
+
+// comeBack puts a caller that left back in its place.
+func (b *Breaker) comeBack(w *waiter) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.restore(w)
 }
 
 // alarm returns a channel that tells the first in the queue when to ask again, nil for the others and where time alone

@@ -64,16 +64,24 @@ func (r *ring) turn(now time.Duration) {
 
 // read returns the sum of the buckets that are in the window at now, changing nothing.
 func (r *ring) read(now time.Duration) Counts {
-	current := r.current()
-	oldest := max(current, int64(now/r.width)) - buckets + 1
+	c, _ := r.readLagged(now, 0)
+	return c
+}
+
+// readLagged is read without the last so many buckets. It returns as well the time that the buckets it read cover.
+func (r *ring) readLagged(now time.Duration, lag int64) (c Counts, covered time.Duration) {
+	number := int64(now / r.width)
+	oldest := max(0, number-buckets+1)
+	newest := number - lag
 	var calls, failures, slow uint64
-	for n := max(0, oldest); n <= current; n++ {
+	for n := oldest; n <= min(newest, r.current()); n++ {
 		b := &r.buckets[n%buckets]
 		calls += uint64(b.calls)
 		failures += uint64(b.failures)
 		slow += uint64(b.slow)
 	}
-	return Counts{Calls: clampInt(calls), Failures: clampInt(failures), Slow: clampInt(slow)}
+	covered = min(now, time.Duration(newest+1)*r.width) - time.Duration(oldest)*r.width
+	return Counts{Calls: clampInt(calls), Failures: clampInt(failures), Slow: clampInt(slow)}, covered
 }
 
 // clear forgets every call.
