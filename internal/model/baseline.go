@@ -1,0 +1,172 @@
+package model
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/brownout-go/breaker"
+)
+
+func (m *Model) ratios() bool {
+	s := m.settings
+	return s.FailureRatio > 0 || !s.Failures.Off || s.SlowCallThreshold > 0 || !s.SlowCalls.Off
+}
+
+// liveFrom is the start of the oldest bucket that a window of n buckets keeps: the current one and those before it. Buckets lie
+// on one grid from the breaker's birth.
+func (m *Model) liveFrom(window time.Duration, n int64) time.Duration {
+	return time.Duration(bucket(m.now, window, n)-n+1) * width(window, n)
+}
+
+func bucket(at, window time.Duration, n int64) int64 { return int64(at / width(window, n)) }
+
+func width(window time.Duration, n int64) time.Duration { return max(1, window/time.Duration(n)) }
+
+// tally counts the outcomes of the current period, however old.
+func (m *Model) tally() breaker.Counts {
+	var c breaker.Counts
+	for _, o := range m.outcomes {
+		if o.period == m.period {
+			c = counted(c, o)
+		}
+	}
+	return c
+}
+
+func counted(c breaker.Counts, o outcome) breaker.Counts {
+	c.Calls++
+	if o.slow {
+		c.Slow++
+	}
+	if o.failed {
+		c.Failures++
+		c.ConsecutiveFailures++
+	} else {
+		c.ConsecutiveFailures = 0
+	}
+	return c
+}
+
+// counts are what a decision is taken on: the trip window of a closed circuit, which forgets what is old and exists only for a
+// trip on ratios, and else the tally of the period. A streak has no age.
+func (m *Model) counts() breaker.Counts {
+	tally := m.tally()
+	if m.state != breaker.Closed {
+		return tally
+	}
+	window, from := breaker.Counts{}, m.liveFrom(m.settings.Window, 10)
+	for _, o := range m.outcomes {
+		if m.ratios() && o.period == m.period && o.at >= from {
+			window = counted(window, o)
+		}
+	}
+	window.ConsecutiveFailures = tally.ConsecutiveFailures
+	return window
+}
+
+// failureRate is the dependency's own rate, of every state.
+func (m *Model) failureRate() (float64, bool) {
+	f, from := m.settings.Failures, m.liveFrom(m.settings.Failures.Window, 10)
+	var c breaker.Counts
+	for _, o := range m.outcomes {
+		if o.at >= from {
+			c = counted(c, o)
+		}
+	}
+	if f.Off || c.Calls < f.MinSamples {
+		return 0, false
+	}
+	return c.FailureRatio(), true
+}
+
+// relativeRatio is the failure ratio that trips by comparison with the dependency's own rate.
+func (m *Model) relativeRatio() (float64, bool) {
+	rate, ok := m.failureRate()
+	return min(1, max(m.settings.Failures.Floor, rate*m.settings.Failures.Multiple)), ok
+}
+
+// memo is a latency quantile as it was worked out last, for the quarter of the window in which that was.
+type memo struct {
+	value   time.Duration
+	samples int // 0: there is no answer in this quarter yet
+	quarter int64
+}
+
+// memorise works the quantile out anew with the call just listed: when a quarter has turned over since the one before, when
+// it completes the least number of samples, and when it doubles the number that the answer rests on.
+func (m *Model) memorise() {
+	c := m.settings.SlowCalls
+	samples := m.latencies()
+	quarter := bucket(m.now, c.Window, 4)
+	if quarter != m.memo.quarter || m.memo.samples == 0 || len(samples) >= 2*m.memo.samples {
+		m.memo = answerOf(samples, c, quarter)
+	}
+}
+
+func answerOf(samples []time.Duration, c breaker.SlowCalls, quarter int64) memo {
+	if c.Off || len(samples) < c.MinSamples {
+		return memo{quarter: quarter}
+	}
+	return memo{quantile(samples, c.Quantile), len(samples), quarter}
+}
+
+// normalLatency is the memoised quantile, or once its quarter is over what the samples left say.
+func (m *Model) normalLatency() (time.Duration, bool) {
+	c := m.settings.SlowCalls
+	now := m.memo
+	if quarter := bucket(m.now, c.Window, 4); quarter != m.memo.quarter {
+		now = answerOf(m.latencies(), c, quarter)
+	}
+	return now.value, now.samples > 0
+}
+
+func (m *Model) latencies() []time.Duration {
+	samples, from := make([]time.Duration, 0, len(m.outcomes)), m.liveFrom(m.settings.SlowCalls.Window, 4)
+	for _, o := range m.outcomes {
+		if !o.failed && o.at >= from {
+			samples = append(samples, o.latency)
+		}
+	}
+	return samples
+}
+
+// quantile is the exclusive upper bound of the histogram counter in which the sample of rank ceil(q·n) falls. The rank is the
+// least whose quotient meets q, for a product is rounded: 0.14 × 50 is more than 7.
+func quantile(samples []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(samples))
+	rank := 1
+	for float64(rank)/float64(len(sorted)) < q {
+		rank++
+	}
+	return upperBound(sorted[rank-1])
+}
+
+// upperBound rounds up to the next multiple of an eighth of the octave that a latency lies in, in whole microseconds.
+func upperBound(latency time.Duration) time.Duration {
+	const last = 1<<28 - 1
+	us := min(uint64(latency/time.Microsecond), last)
+	width := uint64(1)
+	if octave := bits.Len64(us); octave > 4 {
+		width <<= octave - 4
+	}
+	return time.Duration((us/width+1)*width) * time.Microsecond
+}
+
+// slowThreshold is the lower of the constant and the measured threshold, 0 if there is neither.
+func (m *Model) slowThreshold() time.Duration {
+	constant := m.settings.SlowCallThreshold
+	normal, ok := m.normalLatency()
+	if !ok {
+		return constant
+	}
+	measured := time.Duration(math.MaxInt64)
+	if product := m.settings.SlowCalls.Multiple * float64(normal); product < math.MaxInt64 {
+		measured = time.Duration(product)
+	}
+	if constant == 0 {
+		return measured
+	}
+	return min(constant, measured)
+}

@@ -1,0 +1,262 @@
+// Package model restates what a breaker does, for tests: one straight line of code without a lock, a ring or a running sum. It
+// keeps every outcome it accepted and works everything out anew from that list at each step, so it is slow and simple, and
+// shares no arithmetic with what it checks.
+package model
+
+import (
+	"time"
+
+	"github.com/brownout-go/breaker"
+)
+
+// Reading is what a clock showed during one step: the time since the breaker was made.
+type Reading struct {
+	Raw time.Duration
+	// After is what it shows once the observers of the step have taken their time.
+	After time.Duration
+	// Seen tells whether the breaker looked at all. One that needs no time reads no clock, and a clock that is later set back
+	// makes the difference visible.
+	Seen bool
+}
+
+// Model is the expected behaviour of one breaker, driven by one caller that never waits for admission.
+type Model struct {
+	settings breaker.Settings
+	birth    time.Time
+
+	now    time.Duration // as seen last; never goes back
+	behind time.Duration // how far the clock has been set back since birth
+	seen   bool          // whether this step read the clock
+
+	state    breaker.State
+	reason   breaker.Reason // of the last change
+	since    time.Duration  // of the last change
+	openedAt time.Duration
+	end      time.Duration // of the break
+	served   time.Duration // the break itself
+	opens    int           // in a row
+	opening  breaker.Reason
+	cause    error
+	credit   float64
+	epoch    int // entries into Open and Isolated
+	period   int // changes of state and resets: what outcomes and probes belong to
+
+	outcomes []outcome
+	probes   []*Permit
+	memo     memo
+	totals   breaker.Totals
+
+	// Events are the changes of state so far.
+	Events []breaker.StateChange
+	// Reports name the callbacks that failed so far.
+	Reports []string
+	// Unread lists what was decided in a step that needed the time and did not read the clock.
+	Unread []string
+}
+
+// outcome is one accepted success or failure.
+type outcome struct {
+	at      time.Duration
+	period  int
+	failed  bool
+	slow    bool
+	latency time.Duration
+}
+
+// Permit is one admission.
+type Permit struct {
+	Probe     bool
+	epoch     int
+	period    int
+	admitted  time.Duration
+	start     time.Duration // raw
+	ended     bool
+	unsampled bool // refused by a breaker that only observes
+}
+
+// Refusal is what a refused caller is told.
+type Refusal struct {
+	State  breaker.State
+	Reason breaker.Reason
+	Cause  error
+	epoch  int
+}
+
+// Report ends a permit.
+type Report struct {
+	Outcome  breaker.Outcome
+	Via      string // what named the outcome: Record or Mark
+	Measured bool   // by the caller: Latency holds
+	Latency  time.Duration
+	Err      error
+}
+
+// New returns the model of a breaker with valid settings, made when its clock showed birth.
+func New(s breaker.Settings, birth time.Time) *Model {
+	return &Model{settings: s.WithDefaults(), birth: birth}
+}
+
+// See lets time pass. A reading up to a second behind the last is noise and reads as the last; one further behind means that
+// the clock was set back, and time goes on from where it was.
+func (m *Model) See(r Reading) {
+	m.seen = r.Seen
+	if !r.Seen {
+		return
+	}
+	at := r.Raw + m.behind
+	if at < m.now-time.Second {
+		m.behind += m.now - at
+	}
+	m.now = max(m.now, at)
+}
+
+func (m *Model) needsTime(what string) {
+	if !m.seen {
+		m.Unread = append(m.Unread, what)
+	}
+}
+
+// Admit asks for admission and returns a permit or a refusal; a breaker that only observes gives a permit for either.
+func (m *Model) Admit(r Reading) (*Permit, *Refusal) {
+	refusal := m.offer(r)
+	if refusal != nil {
+		m.totals.Rejected++
+		if !m.settings.ObserveOnly {
+			return nil, refusal
+		}
+	}
+	p := &Permit{
+		Probe:     refusal == nil && m.state == breaker.HalfOpen,
+		epoch:     m.epoch,
+		period:    m.period,
+		admitted:  m.now,
+		start:     r.After,
+		unsampled: refusal != nil,
+	}
+	if p.Probe {
+		m.probes = append(m.probes, p)
+	}
+	return p, nil
+}
+
+// offer makes the changes that a call asking for admission brings about, and returns why it is refused. A closed breaker
+// notes the start of the call and nothing else: that reading joins the timeline with the outcome.
+func (m *Model) offer(r Reading) *Refusal {
+	if m.state == breaker.Closed {
+		return nil
+	}
+	m.See(r)
+	switch m.state {
+	case breaker.Open:
+		if m.now < m.end {
+			return m.refuse()
+		}
+		m.change(breaker.HalfOpen, breaker.ReasonBreakElapsed, nil)
+	case breaker.HalfOpen:
+		if m.lostProbe() {
+			m.open(breaker.ReasonProbeTimeout, nil)
+			return m.refuse()
+		}
+		if !m.roomForProbe() {
+			return m.refuse()
+		}
+	case breaker.Recovering:
+		return m.offerRamp()
+	case breaker.Isolated:
+		return m.refuse()
+	}
+	return nil
+}
+
+func (m *Model) refuse() *Refusal {
+	return &Refusal{State: m.state, Reason: m.opening, Cause: m.cause, epoch: m.epoch}
+}
+
+// End ends a permit and reports whether its outcome counted.
+func (m *Model) End(p *Permit, rep Report, r Reading) bool {
+	if p.ended {
+		return false
+	}
+	p.ended = true
+	m.See(r)
+	o := rep.Outcome
+	if o > breaker.Ignored {
+		m.Reports = append(m.Reports, rep.Via)
+		o = breaker.Ignored
+	}
+	if p.unsampled {
+		return false
+	}
+	if p.epoch != m.epoch {
+		m.totals.Discarded++
+		return false
+	}
+	latency := r.Raw - p.start
+	if rep.Measured {
+		latency = rep.Latency
+	}
+	m.accept(o, max(0, latency), rep.Err)
+	return true
+}
+
+func (m *Model) accept(o breaker.Outcome, latency time.Duration, err error) {
+	switch o {
+	case breaker.Success:
+		m.totals.Successes++
+	case breaker.Transient:
+		m.totals.Transient++
+	case breaker.Throttled:
+		m.totals.Throttled++
+	case breaker.Permanent:
+		m.totals.Permanent++
+	default:
+		m.totals.Ignored++
+	}
+	if o == breaker.Success || o == breaker.Transient {
+		m.record(o == breaker.Transient, latency, err)
+	}
+}
+
+// record enters a call into the list and then judges it, so that it is part of the evidence it completes.
+func (m *Model) record(failed bool, latency time.Duration, err error) {
+	if m.ratios() || m.state != breaker.Closed {
+		m.needsTime("an outcome")
+	}
+	m.outcomes = append(m.outcomes, outcome{at: m.now, period: m.period, failed: failed, latency: latency})
+	m.memorise()
+	slow := false
+	if threshold := m.slowThreshold(); threshold > 0 {
+		slow = latency > threshold
+	}
+	m.outcomes[len(m.outcomes)-1].slow = slow
+	if slow {
+		m.totals.Slow++
+	}
+	switch m.state {
+	case breaker.Closed:
+		m.judgeClosed(failed, slow, err)
+	case breaker.HalfOpen:
+		m.judgeProbe(failed, slow, err)
+	case breaker.Recovering:
+		m.judgeRamp(failed, err)
+	}
+}
+
+// Isolate refuses everything until Reset.
+func (m *Model) Isolate(r Reading) {
+	m.See(r)
+	if m.state == breaker.Isolated {
+		return
+	}
+	m.change(breaker.Isolated, breaker.ReasonIsolated, nil)
+}
+
+// Reset closes the circuit. A closed one forgets its window and streak and tells nobody.
+func (m *Model) Reset(r Reading) {
+	m.See(r)
+	if m.state == breaker.Closed {
+		m.period++
+		return
+	}
+	m.change(breaker.Closed, breaker.ReasonReset, nil)
+}
