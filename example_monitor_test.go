@@ -1,0 +1,80 @@
+package breaker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/brownout-go/breaker"
+)
+
+// A monitor watches the breakers that were made with it, and steers them together.
+func ExampleMonitor() {
+	var monitor breaker.Monitor
+	cancel := monitor.Subscribe(func(_ context.Context, c breaker.StateChange) {
+		fmt.Printf("%s: %s to %s, %s\n", c.Name, c.From, c.To, c.Reason)
+	})
+	defer cancel()
+	mock := clock.NewMock()
+	orders := breaker.MustNew(breaker.Settings{Name: "orders", ConsecutiveFailures: 1, Monitor: &monitor, Clock: mock})
+	stock := breaker.MustNew(breaker.Settings{Name: "stock", Monitor: &monitor, Clock: mock})
+
+	_ = orders.Execute(context.Background(), func(context.Context) error { return errors.New("down") })
+	worst, err := monitor.State()
+	fmt.Println("worst:", worst, err)
+	_ = monitor.Isolate() // maintenance begins
+	_ = monitor.Reset()   // and ends
+	fmt.Println(orders.State(), stock.State())
+	// Output:
+	// orders: closed to open, consecutive-failures
+	// worst: open <nil>
+	// orders: open to isolated, isolated
+	// stock: closed to isolated, isolated
+	// orders: isolated to closed, reset
+	// stock: isolated to closed, reset
+	// closed closed
+}
+
+// health reports every circuit of a monitor. Its status stays 200: the process is well, a dependency is not, and a process that
+// is taken out of service or restarted for that makes the outage worse.
+func health(monitor *breaker.Monitor) http.HandlerFunc {
+	type circuit struct {
+		State  breaker.State  `json:"state"`
+		Reason breaker.Reason `json:"reason,omitzero"`
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		worst, err := monitor.State()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError) // nothing is guarded: a fault in the wiring
+			return
+		}
+		circuits := make(map[string]circuit)
+		for _, b := range monitor.Breakers() {
+			s := b.Snapshot()
+			circuits[s.Name] = circuit{s.State, s.Reason}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"worst": worst, "circuits": circuits})
+	}
+}
+
+func Example_health() {
+	var monitor breaker.Monitor
+	mock := clock.NewMock()
+	orders := breaker.MustNew(breaker.Settings{Name: "orders", Monitor: &monitor, Clock: mock})
+	stock := breaker.MustNew(breaker.Settings{Name: "stock", Monitor: &monitor, Clock: mock})
+	stock.Isolate()
+
+	answer := httptest.NewRecorder()
+	health(&monitor)(answer, httptest.NewRequest(http.MethodGet, "/health", nil))
+	fmt.Print(answer.Code, " ", answer.Body)
+	fmt.Println("orders itself:", orders.State())
+	// Output:
+	// 200 {"circuits":{"orders":{"state":"closed"},"stock":{"state":"isolated","reason":"isolated"}},"worst":"isolated"}
+	// orders itself: closed
+}

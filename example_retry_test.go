@@ -1,0 +1,74 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/brownout-go/breaker"
+)
+
+// instantClock is a fake clock for examples: what is waited for comes at once, and the clock goes forward by as much.
+type instantClock struct{ *clock.Mock }
+
+func (c instantClock) After(d time.Duration) <-chan time.Time {
+	fired := c.Mock.After(d)
+	c.Add(d)
+	return fired
+}
+
+// retry calls f until it succeeds, at most so many times. It stands outside the breaker: each attempt is sampled, so the one
+// that opens the circuit stops the next. A refusal is no attempt, and there is no use in asking before its RetryAfter.
+func retry(ctx context.Context, clk breaker.Clock, b *breaker.Breaker, attempts int, f func(context.Context) error) error {
+	pause := 100 * time.Millisecond
+	for {
+		err := b.Execute(ctx, f)
+		wait := pause
+		var refusal *breaker.RejectedError
+		if errors.As(err, &refusal) {
+			if left, ok := refusal.RetryAfter(); ok {
+				wait = left
+			}
+		} else {
+			attempts--
+			pause *= 2
+		}
+		if err == nil || attempts == 0 {
+			return err
+		}
+		select {
+		case <-clk.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Ten attempts and a limit of three failures: the dependency that is down is asked three times, then left alone for the break.
+func Example_retry() {
+	clk := instantClock{clock.NewMock()}
+	start := clk.Now()
+	b := breaker.MustNew(breaker.Settings{
+		Name:                "inventory",
+		ConsecutiveFailures: 3,
+		BreakJitter:         breaker.JitterNone,
+		Clock:               clk,
+	})
+	err := retry(context.Background(), clk, b, 10, func(context.Context) error {
+		fmt.Println("asked after", clk.Since(start))
+		if clk.Since(start) < 10*time.Second {
+			return errors.New("connection refused")
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// asked after 0s
+	// asked after 100ms
+	// asked after 300ms
+	// asked after 15.3s
+	// <nil>
+}
