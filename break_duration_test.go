@@ -76,7 +76,7 @@ func TestBreakDuration_RefusalWithoutTheLock(t *testing.T) {
 			time.Sleep(answer - 1)
 			_, err := b.TryAcquire(t.Context())
 			assert.ErrorIs(t, err, ErrRejected)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			_, err = b.TryAcquire(t.Context())
 			assert.NoError(t, err)
 		})

@@ -177,7 +177,7 @@ func TestRefusalWithoutACause(t *testing.T) {
 }
 
 // largeError stands for an error that holds on to a response.
-type largeError struct{ body [1 << 10]byte }
+type largeError struct{ _ [1 << 10]byte }
 
 func (*largeError) Error() string { return "large" }
 

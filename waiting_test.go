@@ -123,7 +123,7 @@ func TestWaiting_MaxWait(t *testing.T) {
 				first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 				time.Sleep(test.want - 1)
 				assert.True(t, first.waiting())
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				for _, a := range []*admission{first, second} {
 					require.False(t, a.waiting())
 					assert.Equal(t, test.want, a.after)
@@ -306,7 +306,7 @@ func TestWaiting_TheFirstLeavesWithItsAlarm(t *testing.T) {
 		require.False(t, first.waiting())
 		time.Sleep(5*time.Second - 1)
 		require.True(t, second.waiting())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.False(t, second.waiting())
 		second.permit.Release()
 	})
