@@ -255,7 +255,8 @@ func TestBreakDuration_Fails(t *testing.T) {
 		{"panic", func() (time.Duration, error) { panic("boom") }, " panicked: boom", nil, "boom"},
 		{"Goexit", func() (time.Duration, error) { runtime.Goexit(); return 0, nil }, ": called runtime.Goexit", errGoexit, nil},
 		{"zero", func() (time.Duration, error) { return 0, nil }, ": returned a break of 0s: must be positive", nil, nil},
-		{"negative", func() (time.Duration, error) { return -time.Second, nil }, ": returned a break of -1s: must be positive", nil, nil},
+		{"negative", func() (time.Duration, error) { return -time.Second, nil }, ": returned a break of -1s: must be positive",
+			nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			heard, faults := new(watchLog), new(faultLog)

@@ -152,3 +152,18 @@ func TestClockIsReadOnlyForWhatIsConfigured(t *testing.T) {
 		})
 	}
 }
+
+// A break that ends after the end of time is a break without an end.
+func TestLongestBreak(t *testing.T) {
+	const longest = time.Duration(1<<63 - 1)
+	d := drive(t, breaker.Settings{BreakDuration: longest})
+	d.clock.Add(time.Hour)
+	d.trip()
+	d.requireRetryAfter(longest - time.Hour)
+	d.clock.Add(60 * 365 * 24 * time.Hour)
+	d.requireState(breaker.Open)
+	assert.Positive(t, d.Snapshot().RetryAfter)
+	d.Reset()
+	d.trip()
+	d.requireState(breaker.Open)
+}

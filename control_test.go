@@ -244,15 +244,16 @@ func TestControl_Misuse(t *testing.T) {
 		call    func()
 		message string
 	}{
-		"nil context":             {func() { _ = b.IsolateContext(none) }, "breaker: nil context"},
-		"nil context, reset":      {func() { _ = b.ResetContext(none) }, "breaker: nil context"},
-		"nil context, monitor":    {func() { _ = bound.IsolateContext(none) }, "breaker: nil context"},
-		"nil context, unbound":    {func() { _ = new(Monitor).ResetContext(none) }, "breaker: nil context"},
-		"nil breaker":             {func() { (*Breaker)(nil).Isolate() }, "breaker: nil *Breaker"},
-		"nil breaker, with ctx":   {func() { _ = (*Breaker)(nil).ResetContext(t.Context()) }, "breaker: nil *Breaker"},
-		"zero breaker":            {new(Breaker).Reset, "breaker: zero Breaker: make it with breaker.New"},
-		"nil subscriber":          {func() { bound.Subscribe(nil) }, "breaker: Subscribe of a nil function"},
-		"nil function of a group": {func() { _, _ = NewGroup[string](nil, GroupSettings{}) }, "breaker: NewGroup with a nil settings function"},
+		"nil context":           {func() { _ = b.IsolateContext(none) }, "breaker: nil context"},
+		"nil context, reset":    {func() { _ = b.ResetContext(none) }, "breaker: nil context"},
+		"nil context, monitor":  {func() { _ = bound.IsolateContext(none) }, "breaker: nil context"},
+		"nil context, unbound":  {func() { _ = new(Monitor).ResetContext(none) }, "breaker: nil context"},
+		"nil breaker":           {func() { (*Breaker)(nil).Isolate() }, "breaker: nil *Breaker"},
+		"nil breaker, with ctx": {func() { _ = (*Breaker)(nil).ResetContext(t.Context()) }, "breaker: nil *Breaker"},
+		"zero breaker":          {new(Breaker).Reset, "breaker: zero Breaker: make it with breaker.New"},
+		"nil subscriber":        {func() { bound.Subscribe(nil) }, "breaker: Subscribe of a nil function"},
+		"nil function of a group": {func() { _, _ = NewGroup[string](nil, GroupSettings{}) },
+			"breaker: NewGroup with a nil settings function"},
 	} {
 		assert.PanicsWithValue(t, test.message, test.call, name)
 	}

@@ -123,6 +123,11 @@ func TestSettingsAsJSON(t *testing.T) {
 		"slow_calls": {"quantile": 0.25, "off": true}, "recovery": {"fraction": 0.5, "min": "1m0s"}
 	}`, string(encoded))
 
+	var disabled settings
+	require.NoError(t, json.Unmarshal(encoded, &disabled))
+	assert.EqualValues(t, breaker.Disabled, disabled.ProbeTimeout)
+	assert.EqualValues(t, breaker.Disabled, disabled.MaxWait)
+
 	encoded, err = json.Marshal(settings{})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{}`, string(encoded), "what is not written is left out")
@@ -137,7 +142,8 @@ func TestSettingsFromJSON(t *testing.T) {
 	s := settings{Name: "orders", MinCalls: 7, Failures: failures{Floor: 0.1, MinSamples: 50}}
 	require.NoError(t, json.Unmarshal([]byte(`{"window": "10s", "failures": {"floor": 0.2}, "probe_timeout": "5s"}`), &s))
 	assert.Equal(t, settings{
-		Name: "orders", MinCalls: 7, Window: 10 * time.Second, ProbeTimeout: 5 * time.Second, Failures: failures{Floor: 0.2, MinSamples: 50},
+		Name: "orders", MinCalls: 7, Window: 10 * time.Second, ProbeTimeout: 5 * time.Second,
+		Failures: failures{Floor: 0.2, MinSamples: 50},
 	}, s, "what is not mentioned stays as it was")
 	require.NoError(t, json.Unmarshal([]byte(`null`), &s))
 	assert.Equal(t, "orders", s.Name)

@@ -119,8 +119,8 @@ func (g *Group[K]) Get(key K) (*Breaker, error) {
 	return making.breaker, making.err
 }
 
-// stamp returns the time. Where the clock may stand still, a fake one say, it is made distinct: the order of stamps is the order
-// of being asked for.
+// stamp returns the time, made distinct where the clock may stand still, as a fake one does: the order of stamps is the order of
+// being asked for.
 func (g *Group[K]) stamp() int64 {
 	now := int64(g.bounds.Clock.Since(g.made))
 	if g.ticks {
@@ -135,7 +135,7 @@ func (g *Group[K]) stamp() int64 {
 	}
 }
 
-// member returns the place of a key and how its breaker is made, by the caller if it is the first to ask, and drops what must go.
+// member returns the place of a key and how its breaker is made, by the caller if mine is true, and drops what must go.
 //
 // Recovering breakers may have become Closed by time alone. That takes a look at their clock, which may be user code and so
 // must wait for the end of the lock.

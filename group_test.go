@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -135,28 +136,30 @@ func TestGroup_SettingsAreAskedForOutsideTheLock(t *testing.T) {
 	})
 }
 
+var faultySettings = []struct {
+	name   string
+	faulty func() Settings
+	check  func(*testing.T, error)
+}{
+	{"invalid", func() Settings { return Settings{FailureRatio: 2} }, func(t *testing.T, err error) {
+		invalid, _ := err.(*SettingsError)
+		require.NotNil(t, invalid)
+		assert.Equal(t, "Settings.FailureRatio", invalid.Problems[0].Field)
+	}},
+	{"panic", func() Settings { panic("boom") }, func(t *testing.T, err error) {
+		failed, _ := err.(*CallbackError)
+		require.NotNil(t, failed)
+		assert.Equal(t, "boom", failed.Panic)
+		assert.Equal(t, "7", failed.Name)
+		assert.NotEmpty(t, failed.Stack)
+	}},
+	{"Goexit", func() Settings { runtime.Goexit(); return Settings{} }, func(t *testing.T, err error) {
+		assert.ErrorIs(t, err, errGoexit)
+	}},
+}
+
 func TestGroup_FaultySettingsAreNotRemembered(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		faulty func() Settings
-		check  func(*testing.T, error)
-	}{
-		{"invalid", func() Settings { return Settings{FailureRatio: 2} }, func(t *testing.T, err error) {
-			var invalid *SettingsError
-			require.ErrorAs(t, err, &invalid)
-			assert.Equal(t, "Settings.FailureRatio", invalid.Problems[0].Field)
-		}},
-		{"panic", func() Settings { panic("boom") }, func(t *testing.T, err error) {
-			var failed *CallbackError
-			require.ErrorAs(t, err, &failed)
-			assert.Equal(t, "boom", failed.Panic)
-			assert.Equal(t, "7", failed.Name)
-			assert.NotEmpty(t, failed.Stack)
-		}},
-		{"Goexit", func() Settings { runtime.Goexit(); return Settings{} }, func(t *testing.T, err error) {
-			assert.ErrorIs(t, err, errGoexit)
-		}},
-	} {
+	for _, test := range faultySettings {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked, release := 0, make(chan bool)
@@ -321,55 +324,55 @@ func TestGroup_Concurrent(t *testing.T) {
 	assert.Len(t, m.Breakers(), g.Len())
 }
 
-func BenchmarkGroup(b *testing.B) {
-	warm := func(b *testing.B, keys int, c Clock) *Group[string] {
-		g := newGroup(b, 0, c)
-		for range 3 {
-			for i := range keys {
-				ask(b, g, strconv.Itoa(i))
-			}
-		}
-		b.ReportAllocs()
-		b.ResetTimer()
-		return g
+// warm returns a group that has been asked for each key often enough to know it without its lock, and the keys.
+func warm(b *testing.B, n int) (g *Group[string], keys []string) {
+	g = newGroup(b, 0, nil)
+	for i := range n {
+		keys = append(keys, strconv.Itoa(i))
 	}
-	b.Run("Get of one warm key", func(b *testing.B) {
-		g := warm(b, 1, nil)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				_, _ = g.Get("0")
-			}
+	for range 3 {
+		for _, key := range keys {
+			ask(b, g, key)
+		}
+	}
+	return g, keys
+}
+
+func BenchmarkGroup_WarmGet(b *testing.B) {
+	for _, n := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			g, keys := warm(b, n)
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for i := rand.IntN(n); pb.Next(); {
+					_, _ = g.Get(keys[i])
+					if i++; i == n {
+						i = 0
+					}
+				}
+			})
 		})
-	})
-	b.Run("Get of 1000 warm keys", func(b *testing.B) {
-		g := warm(b, 1000, nil)
-		names := make([]string, 1000)
-		for i := range names {
-			names[i] = strconv.Itoa(i)
-		}
-		b.RunParallel(func(pb *testing.PB) {
-			for i := rand.IntN(1000); pb.Next(); i++ {
-				_, _ = g.Get(names[i%1000])
-			}
-		})
-	})
-	b.Run("Get of ever new keys", func(b *testing.B) {
-		g, err := NewGroup(func(int) Settings { return Settings{} }, GroupSettings{})
-		require.NoError(b, err)
-		b.ReportAllocs()
-		for i := range b.N {
-			_, _ = g.Get(i)
-		}
-		b.ReportMetric(float64(g.Len()), "breakers")
-	})
-	b.Run("Get of a new key beside 10000 open ones", func(b *testing.B) {
-		g := newGroup(b, 0, nil)
-		for i := range 10_000 {
-			ask(b, g, strconv.Itoa(i)).Isolate()
-		}
-		b.ResetTimer()
-		for i := range b.N {
-			_, _ = g.Get("new " + strconv.Itoa(i))
-		}
-	})
+	}
+}
+
+func BenchmarkGroup_NewKeys(b *testing.B) {
+	g, err := NewGroup(func(int) Settings { return Settings{} }, GroupSettings{})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for i := range b.N {
+		_, _ = g.Get(i)
+	}
+	b.ReportMetric(float64(g.Len()), "breakers")
+}
+
+func BenchmarkGroup_NewKeysBesideOpenOnes(b *testing.B) {
+	g, keys := warm(b, 10_000)
+	for _, key := range keys {
+		ask(b, g, key).Isolate()
+	}
+	b.ResetTimer()
+	for i := range b.N {
+		_, _ = g.Get("new " + strconv.Itoa(i))
+	}
 }

@@ -96,34 +96,36 @@ func TestProbesThatStaySlowKeepTheCircuitOpen(t *testing.T) {
 	assert.Equal(t, 2*time.Minute, d.last().Break)
 }
 
+// What a cohort comes to: the state, or the reason why the circuit opened again.
+var cohorts = []struct {
+	name         string
+	cohort       int
+	failureRatio float64
+	ramp         bool
+	probes       string // s success, l slow success, f failure, L slow failure, n neutral
+	want         string
+}{
+	{"all well", 4, 0.5, false, "ssss", "closed"},
+	{"all well, with a ramp", 4, 0.5, true, "ssss", "recovering"},
+	{"not all yet", 4, 0.5, false, "sss", "half-open"},
+	{"neutral ones are replaced", 4, 0.5, false, "snsnsns", "closed"},
+	{"below the ratio", 4, 0.5, false, "fsss", "closed"},
+	{"at the ratio, before all have counted", 4, 0.5, false, "fsf", "probe-failed"},
+	{"at the ratio with the last one", 4, 0.5, false, "fssf", "probe-failed"},
+	{"a ratio that no number meets exactly", 10, 0.25, false, "ffsssssss", "half-open"},
+	{"above such a ratio", 10, 0.25, false, "fff", "probe-failed"},
+	{"any failure where no ratio is set", 4, 0, false, "sf", "probe-failed"},
+	{"slow below the ratio", 4, 0.5, false, "lsss", "closed"},
+	{"slow at the ratio", 4, 0.5, false, "lsl", "probe-slow"},
+	{"slow with a ramp", 4, 0.5, true, "llll", "recovering"},
+	{"failures are judged first", 4, 0.5, false, "LL", "probe-failed"},
+	{"slow failures are slow", 4, 0.75, false, "LL", "probe-slow"},
+	{"a cohort of one", 1, 1, false, "s", "closed"},
+	{"a cohort of one that fails", 1, 1, false, "f", "probe-failed"},
+}
+
 func TestCohort(t *testing.T) {
-	const closed, ramping, failed, tooSlow, goesOn = "closed", "recovering", "probe-failed", "probe-slow", "half-open"
-	for _, test := range []struct {
-		name         string
-		cohort       int
-		failureRatio float64
-		ramp         bool
-		probes       string // s success, l slow success, f failure, L slow failure, n neutral
-		want         string
-	}{
-		{"all well", 4, 0.5, false, "ssss", closed},
-		{"all well, with a ramp", 4, 0.5, true, "ssss", ramping},
-		{"not all yet", 4, 0.5, false, "sss", goesOn},
-		{"neutral ones are replaced", 4, 0.5, false, "snsnsns", closed},
-		{"below the ratio", 4, 0.5, false, "fsss", closed},
-		{"at the ratio, before all have counted", 4, 0.5, false, "fsf", failed},
-		{"at the ratio with the last one", 4, 0.5, false, "fssf", failed},
-		{"a ratio that no number meets exactly", 10, 0.25, false, "ffsssssss", goesOn},
-		{"above such a ratio", 10, 0.25, false, "fff", failed},
-		{"any failure where no ratio is set", 4, 0, false, "sf", failed},
-		{"slow below the ratio", 4, 0.5, false, "lsss", closed},
-		{"slow at the ratio", 4, 0.5, false, "lsl", tooSlow},
-		{"slow with a ramp", 4, 0.5, true, "llll", ramping},
-		{"failures are judged first", 4, 0.5, false, "LL", failed},
-		{"slow failures are slow", 4, 0.75, false, "LL", tooSlow},
-		{"a cohort of one", 1, 1, false, "s", closed},
-		{"a cohort of one that fails", 1, 1, false, "f", failed},
-	} {
+	for _, test := range cohorts {
 		t.Run(test.name, func(t *testing.T) {
 			s := breaker.Settings{ProbeCohort: test.cohort, FailureRatio: test.failureRatio, SlowCallThreshold: time.Second}
 			if test.ramp {

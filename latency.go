@@ -187,11 +187,13 @@ func (l *latencies) sum(number int64, counter int) (n uint64) {
 	return n
 }
 
-// rankOf returns ceil(q × n), the smallest rank r with r/n ≥ q. The product alone can exceed a whole number by its rounding.
+// rankOf returns ceil(q × n), the smallest rank r with r/n ≥ q. The product alone can be rounded past a whole number either way.
 func rankOf(q float64, n uint64) uint64 {
 	rank := uint64(math.Ceil(q * float64(n)))
 	if rank > 1 && float64(rank-1)/float64(n) >= q {
 		rank--
+	} else if float64(rank)/float64(n) < q {
+		rank++
 	}
 	return max(1, rank)
 }

@@ -166,7 +166,7 @@ func driveLatencies(t *testing.T, quantile float64, minSamples int) {
 	m := latencyModel{quantile: quantile, minSamples: minSamples, width: l.width, quarter: -1, refreshAt: minSamples}
 	var now time.Duration
 	for step := range 2_000 {
-		now += []time.Duration{0, 0, 0, 1, l.width / 40, l.width, 4 * l.width, 100 * l.width}[pick(random, 300, 300, 300, 80, 80, 2, 1, 1)]
+		now += []time.Duration{0, 1, l.width / 40, l.width, 4 * l.width, 100 * l.width}[pick(random, 900, 80, 80, 2, 1, 1)]
 		latency := time.Duration(random.ExpFloat64() * float64(10*time.Millisecond))
 		if random.IntN(10) == 0 {
 			m.drop(now)

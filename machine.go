@@ -49,12 +49,8 @@ type ticket struct {
 	start uint32 // bucket of the flights
 }
 
-const (
-	noSlot   = 0
-	rampSlot = math.MaxUint32
-	// unsampled is the epoch of a call admitted by a dry run that would have refused it: nothing of it is recorded.
-	unsampled = math.MaxUint64
-)
+// unsampled is the epoch of a call admitted by a dry run that would have refused it: nothing of it is recorded.
+const unsampled = math.MaxUint64
 
 // transition is one change of state.
 type transition struct {

@@ -74,7 +74,8 @@ const (
 
 // only returns settings with every trip off, for a test to turn one on.
 func only(with func(*Settings)) Settings {
-	s := Settings{ConsecutiveFailures: Disabled, Failures: Failures{Off: true}, SlowCalls: SlowCalls{Off: true}, BreakJitter: JitterNone}
+	s := Settings{ConsecutiveFailures: Disabled, BreakJitter: JitterNone}
+	s.Failures.Off, s.SlowCalls.Off = true, true
 	with(&s)
 	return s
 }
@@ -267,7 +268,7 @@ func TestSettingsPayForWhatTheyConfigure(t *testing.T) {
 		{"a constant threshold", only(func(s *Settings) { s.SlowCallThreshold = 1 }), true, false, false},
 		{"measured failures", only(func(s *Settings) { s.Failures.Off = false }), true, true, false},
 		{"measured latency", only(func(s *Settings) { s.SlowCalls.Off = false }), true, false, true},
-		{"measured latency beside a constant", only(func(s *Settings) { s.SlowCalls.Off, s.SlowCallThreshold = false, 1 }), true, false, true},
+		{"both thresholds", only(func(s *Settings) { s.SlowCalls.Off, s.SlowCallThreshold = false, 1 }), true, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := try(t, test.settings)
@@ -275,5 +276,23 @@ func TestSettingsPayForWhatTheyConfigure(t *testing.T) {
 			assert.Equal(t, test.failures, x.failures != nil, "failure baseline")
 			assert.Equal(t, test.latency, x.latency != nil, "latency baseline")
 		})
+	}
+}
+
+// A long outage opens the circuit a thousand times in a row. No break overflows, and none is longer than the maximum.
+func TestBreaksOfALongOutage(t *testing.T) {
+	for _, limit := range []time.Duration{2 * time.Minute, longest - 1, longest} {
+		x := try(t, only(func(s *Settings) {
+			s.ConsecutiveFailures, s.BreakDuration, s.MaxBreakDuration = 1, time.Nanosecond, limit
+		}))
+		change := x.trips(ReasonConsecutiveFailures, Transient, 0)
+		for opens := 1; opens <= 1000; opens++ {
+			require.Equal(t, opens, change.opens)
+			require.Equal(t, grownModel(time.Nanosecond, limit, opens), change.breakFor, "open %d", opens)
+			x.period.breakFor = 0 // nobody lives to see it end
+			probe, begins := x.ask()
+			require.Equal(t, ReasonBreakElapsed, begins.reason)
+			change = x.end(probe, Transient, 0)
+		}
 	}
 }

@@ -16,7 +16,8 @@ var ErrUnbound = errors.New("breaker: monitor has no breaker")
 // Monitor watches and steers any number of breakers: those made with it in Settings.Monitor, in the order they were made. The
 // zero value is ready. It is safe for concurrent use and must not be copied.
 //
-// A monitor holds its breakers weakly: it keeps none alive and tells of none that is gone.
+// A monitor holds its breakers weakly: it keeps none alive and tells of none that is gone. One that its [Group] drops leaves the
+// monitor at once, whoever still holds it.
 type Monitor struct {
 	mu          sync.Mutex // protects following fields
 	bound       list.List  // of weak.Pointer[Breaker], in the order of binding

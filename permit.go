@@ -144,7 +144,15 @@ func (p *Permit) RecordLatency(o Outcome, latency time.Duration) bool {
 
 func (p *Permit) record(o Outcome, end, latency time.Duration) bool {
 	ctx := context.Background()
-	return p.breaker.settle(ctx, &p.call, end, p.breaker.known(ctx, o, "Record"), latency, nil)
+	settled := false
+	defer func() {
+		if !settled {
+			p.breaker.abandon(ctx, &p.call)
+		}
+	}()
+	counted := p.breaker.settle(ctx, &p.call, end, p.breaker.known(ctx, o, "Record"), latency, nil)
+	settled = true
+	return counted
 }
 
 // Release ends the permit as [Ignored], unless it has ended. Deferring it right after Acquire is always safe.

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -15,6 +16,12 @@ type probe struct {
 	number uint32
 	since  time.Duration
 }
+
+// The slots of calls that are no probe.
+const (
+	noSlot   = 0              // admitted while Closed
+	rampSlot = math.MaxUint32 // admitted while Recovering
+)
 
 // admit starts a probe at now and returns its number, a slot of its own.
 func (p *probes) admit(now time.Duration) uint32 {

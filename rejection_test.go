@@ -11,14 +11,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func execute(ctx context.Context, b *Breaker) error {
+	return b.Execute(ctx, func(context.Context) error { return nil })
+}
+
+func executeValue(ctx context.Context, b *Breaker) error {
+	_, err := Execute(ctx, b, func(context.Context) (int, error) { return 1, nil })
+	return err
+}
+
+func acquire(ctx context.Context, b *Breaker) error {
+	_, err := b.Acquire(ctx)
+	return err
+}
+
+func tryAcquire(ctx context.Context, b *Breaker) error {
+	_, err := b.TryAcquire(ctx)
+	return err
+}
+
 func TestRejectionDelay(t *testing.T) {
-	execute := func(ctx context.Context, b *Breaker) error {
-		return b.Execute(ctx, func(context.Context) error { return nil })
-	}
-	tryAcquire := func(ctx context.Context, b *Breaker) error {
-		_, err := b.TryAcquire(ctx)
-		return err
-	}
 	for _, test := range []struct {
 		name     string
 		whenOpen WhenOpen
@@ -28,17 +40,11 @@ func TestRejectionDelay(t *testing.T) {
 	}{
 		{"Breaker.Execute", Reject, func(b *Breaker) { trip(t, b) }, execute, 2 * time.Second},
 		{"Breaker.Execute, isolated", Reject, (*Breaker).Isolate, execute, 2 * time.Second},
-		{"Execute", Reject, func(b *Breaker) { trip(t, b) }, func(ctx context.Context, b *Breaker) error {
-			_, err := Execute(ctx, b, func(context.Context) (int, error) { return 1, nil })
-			return err
-		}, 2 * time.Second},
+		{"Execute", Reject, func(b *Breaker) { trip(t, b) }, executeValue, 2 * time.Second},
 		{"TryAcquire", Reject, func(b *Breaker) { trip(t, b) }, tryAcquire, 0},
 		{"TryAcquire, isolated", Wait, (*Breaker).Isolate, tryAcquire, 0},
 		{"after a wait", Wait, func(b *Breaker) { trip(t, b) }, execute, 3 * time.Second},
-		{"Acquire", Reject, func(b *Breaker) { trip(t, b) }, func(ctx context.Context, b *Breaker) error {
-			_, err := b.Acquire(ctx)
-			return err
-		}, 3 * time.Second},
+		{"Acquire", Reject, func(b *Breaker) { trip(t, b) }, acquire, 3 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

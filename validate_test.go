@@ -117,47 +117,50 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	assert.Equal(t, len(want), strings.Count(s.Validate().Error(), "\n\t"), "each on a line of its own, and none twice")
 }
 
+var above, below = math.Nextafter(1, 2), math.Nextafter(1, 0)
+
 // Each bound is tried on both sides. A field that is empty means that the settings are valid.
+var ranges = []struct {
+	settings settings
+	field    string
+}{
+	{settings{FailureRatio: math.SmallestNonzeroFloat64}, ""},
+	{settings{FailureRatio: 1}, ""},
+	{settings{FailureRatio: above}, "Settings.FailureRatio"},
+	{settings{SlowCallRatio: 1}, ""},
+	{settings{SlowCallRatio: above}, "Settings.SlowCallRatio"},
+	{settings{Failures: failures{Multiple: above}}, ""},
+	{settings{Failures: failures{Multiple: 1}}, "Failures.Multiple"},
+	{settings{Failures: failures{Multiple: math.MaxFloat64, Off: true}}, ""},
+	{settings{Failures: failures{Floor: 1}}, ""},
+	{settings{Failures: failures{Floor: above}}, "Failures.Floor"},
+	{settings{Failures: failures{FalseAlarmEvery: time.Hour}}, ""},
+	{settings{Failures: failures{FalseAlarmEvery: time.Hour - 1}}, "Failures.FalseAlarmEvery"},
+	{settings{SlowCalls: slowCalls{Multiple: above}}, ""},
+	{settings{SlowCalls: slowCalls{Multiple: 1}}, "SlowCalls.Multiple"},
+	{settings{SlowCalls: slowCalls{Quantile: 0.5}}, ""},
+	{settings{SlowCalls: slowCalls{Quantile: math.Nextafter(0.5, 1)}}, "SlowCalls.Quantile"},
+	{settings{SlowCalls: slowCalls{Quantile: math.SmallestNonzeroFloat64, Off: true}}, ""},
+	{settings{SlowCalls: slowCalls{TailQuantile: below, Window: time.Hour, Off: true}}, ""},
+	{settings{SlowCalls: slowCalls{TailQuantile: 1, Off: true}}, "SlowCalls.TailQuantile"},
+	{settings{SlowCalls: slowCalls{TailQuantile: 0.5}}, "SlowCalls.TailQuantile"},
+	{settings{SlowCalls: slowCalls{Quantile: 0.3, TailQuantile: 0.3, Off: true}}, "SlowCalls.TailQuantile"},
+	{settings{Window: time.Millisecond}, ""},
+	{settings{Window: time.Millisecond - 1}, "Settings.Window"},
+	{settings{MinCalls: 1, HalfOpenProbes: 1, ProbeSuccesses: 1, ProbeCohort: 1, MaxWaiting: 1, ConsecutiveFailures: 1}, ""},
+	{settings{SlowCallThreshold: 1, BreakDuration: 1, MaxBreakDuration: 1, ProbeTimeout: 1, MaxWait: 1, RejectionDelay: 1}, ""},
+	{settings{Recovery: ramping{Fraction: math.SmallestNonzeroFloat64}}, ""},
+	{settings{Recovery: ramping{Fraction: math.MaxFloat64}}, ""},
+	{settings{Recovery: ramping{Fraction: 1, Initial: below, Min: 1, Max: 1}}, ""},
+	{settings{Recovery: ramping{Fraction: 1, Initial: 1}}, "Recovery.Initial"},
+	{settings{BreakJitter: breaker.JitterNone}, ""},
+	{settings{BreakJitter: 3}, "Settings.BreakJitter"},
+	{settings{WhenOpen: breaker.Wait}, ""},
+	{settings{WhenOpen: 2}, "Settings.WhenOpen"},
+}
+
 func TestRanges(t *testing.T) {
-	above, below := math.Nextafter(1, 2), math.Nextafter(1, 0)
-	for _, test := range []struct {
-		settings settings
-		field    string
-	}{
-		{settings{FailureRatio: math.SmallestNonzeroFloat64}, ""},
-		{settings{FailureRatio: 1}, ""},
-		{settings{FailureRatio: above}, "Settings.FailureRatio"},
-		{settings{SlowCallRatio: 1}, ""},
-		{settings{SlowCallRatio: above}, "Settings.SlowCallRatio"},
-		{settings{Failures: failures{Multiple: above}}, ""},
-		{settings{Failures: failures{Multiple: 1}}, "Failures.Multiple"},
-		{settings{Failures: failures{Multiple: math.MaxFloat64, Off: true}}, ""},
-		{settings{Failures: failures{Floor: 1}}, ""},
-		{settings{Failures: failures{Floor: above}}, "Failures.Floor"},
-		{settings{Failures: failures{FalseAlarmEvery: time.Hour}}, ""},
-		{settings{Failures: failures{FalseAlarmEvery: time.Hour - 1}}, "Failures.FalseAlarmEvery"},
-		{settings{SlowCalls: slowCalls{Multiple: above}}, ""},
-		{settings{SlowCalls: slowCalls{Multiple: 1}}, "SlowCalls.Multiple"},
-		{settings{SlowCalls: slowCalls{Quantile: 0.5}}, ""},
-		{settings{SlowCalls: slowCalls{Quantile: math.Nextafter(0.5, 1)}}, "SlowCalls.Quantile"},
-		{settings{SlowCalls: slowCalls{Quantile: math.SmallestNonzeroFloat64, Off: true}}, ""},
-		{settings{SlowCalls: slowCalls{TailQuantile: below, Window: time.Hour, Off: true}}, ""},
-		{settings{SlowCalls: slowCalls{TailQuantile: 1, Off: true}}, "SlowCalls.TailQuantile"},
-		{settings{SlowCalls: slowCalls{TailQuantile: 0.5}}, "SlowCalls.TailQuantile"},
-		{settings{SlowCalls: slowCalls{Quantile: 0.3, TailQuantile: 0.3, Off: true}}, "SlowCalls.TailQuantile"},
-		{settings{Window: time.Millisecond}, ""},
-		{settings{Window: time.Millisecond - 1}, "Settings.Window"},
-		{settings{MinCalls: 1, HalfOpenProbes: 1, ProbeSuccesses: 1, ProbeCohort: 1, MaxWaiting: 1, ConsecutiveFailures: 1}, ""},
-		{settings{SlowCallThreshold: 1, BreakDuration: 1, MaxBreakDuration: 1, ProbeTimeout: 1, MaxWait: 1, RejectionDelay: 1}, ""},
-		{settings{Recovery: ramping{Fraction: math.SmallestNonzeroFloat64}}, ""},
-		{settings{Recovery: ramping{Fraction: math.MaxFloat64}}, ""},
-		{settings{Recovery: ramping{Fraction: 1, Initial: below, Min: 1, Max: 1}}, ""},
-		{settings{Recovery: ramping{Fraction: 1, Initial: 1}}, "Recovery.Initial"},
-		{settings{BreakJitter: breaker.JitterNone}, ""},
-		{settings{BreakJitter: 3}, "Settings.BreakJitter"},
-		{settings{WhenOpen: breaker.Wait}, ""},
-		{settings{WhenOpen: 2}, "Settings.WhenOpen"},
-	} {
+	for _, test := range ranges {
 		got := problemsOf(t, test.settings)
 		if test.field == "" {
 			assert.Empty(t, got, "%+v", test.settings)
@@ -175,8 +178,10 @@ func TestConflicts(t *testing.T) {
 		settings     settings
 		field, other string
 	}{
-		{"breaks", settings{BreakDuration: time.Minute, MaxBreakDuration: time.Minute - 1}, "Settings.BreakDuration", "Settings.MaxBreakDuration"},
-		{"ramp lengths", settings{Recovery: ramping{Fraction: 1, Min: time.Minute, Max: time.Minute - 1}}, "Recovery.Min", "Recovery.Max"},
+		{"breaks", settings{BreakDuration: time.Minute, MaxBreakDuration: time.Minute - 1},
+			"Settings.BreakDuration", "Settings.MaxBreakDuration"},
+		{"ramp lengths", settings{Recovery: ramping{Fraction: 1, Min: time.Minute, Max: time.Minute - 1}},
+			"Recovery.Min", "Recovery.Max"},
 		{"an initial fraction without a ramp", settings{Recovery: ramping{Initial: 0.1}}, "Recovery.Fraction", "Recovery.Initial"},
 		{"a shortest ramp without a ramp", settings{Recovery: ramping{Min: 1}}, "Recovery.Fraction", "Recovery.Min"},
 		{"a longest ramp without a ramp", settings{Recovery: ramping{Max: 1}}, "Recovery.Fraction", "Recovery.Max"},
@@ -225,7 +230,8 @@ func TestRaces(t *testing.T) {
 			[]string{"Failures.Window / Failures.Multiple is 12 s", "2 × Settings.Window is 60 s",
 				"raise Failures.Window", "lower Failures.Multiple or Settings.Window"}},
 		{"failures, off", settings{Failures: failures{Window: time.Minute, Off: true}}, "", nil},
-		{"failures, not derived past an hour", settings{Window: 360*time.Second + 1, Failures: failures{MinSamples: 50}}, "Failures.Window",
+		{"failures, not derived past an hour", settings{Window: 360*time.Second + 1, Failures: failures{MinSamples: 50}},
+			"Failures.Window",
 			[]string{"3600", "Failures.Multiple", "Settings.Window"}},
 		{"latency, met exactly", settings{SlowCalls: slowCalls{Window: time.Minute}}, "", nil},
 		{"latency, missed by a nanosecond", settings{SlowCalls: slowCalls{Window: time.Minute - 1}}, "SlowCalls.Window", nil},

@@ -28,29 +28,32 @@ func (c *countingClock) After(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
+// idleStates bring a breaker with a break of an hour into a state in which nothing happens for a time.
+var idleStates = []struct {
+	name string
+	wait func(*testing.T, *Breaker)
+	idle time.Duration
+}{
+	{"open", func(t *testing.T, b *Breaker) { trip(t, b) }, time.Hour - 1},
+	{"isolated", func(_ *testing.T, b *Breaker) { b.Isolate() }, 1000 * time.Hour},
+	{"half-open", func(t *testing.T, b *Breaker) {
+		trip(t, b)
+		time.Sleep(time.Hour)
+		_, err := b.TryAcquire(t.Context())
+		require.NoError(t, err)
+	}, time.Hour - 1},
+	{"recovering", func(t *testing.T, b *Breaker) {
+		trip(t, b)
+		time.Sleep(time.Hour)
+		pass(t, b)
+		_, err := b.Acquire(t.Context())
+		require.NoError(t, err)
+	}, 30*time.Minute - 1},
+}
+
 // In whichever state they wait, those who wait ask nothing of anybody until something happens.
 func TestWaiting_DoesNotPoll(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		wait func(*testing.T, *Breaker) // brings the breaker into the state
-		idle time.Duration
-	}{
-		{"open", func(t *testing.T, b *Breaker) { trip(t, b) }, time.Hour - 1},
-		{"isolated", func(_ *testing.T, b *Breaker) { b.Isolate() }, 1000 * time.Hour},
-		{"half-open", func(t *testing.T, b *Breaker) {
-			trip(t, b)
-			time.Sleep(time.Hour)
-			_, err := b.TryAcquire(t.Context())
-			require.NoError(t, err)
-		}, time.Hour - 1},
-		{"recovering", func(t *testing.T, b *Breaker) {
-			trip(t, b)
-			time.Sleep(time.Hour)
-			pass(t, b)
-			_, err := b.Acquire(t.Context())
-			require.NoError(t, err)
-		}, 30*time.Minute - 1},
-	} {
+	for _, test := range idleStates {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := new(countingClock)
@@ -121,29 +124,8 @@ func TestWaiting_NothingIsLost(t *testing.T) {
 				s.HalfOpenProbes, s.ProbeSuccesses, s.Recovery, s.MaxWait = 2, 3, recovery, Disabled
 				s.MaxBreakDuration, s.ProbeTimeout = 20*time.Second, time.Minute
 				b := MustNew(s)
-				random := rand.New(rand.NewPCG(seed, 1))
 				var all sync.WaitGroup
-				var served, gaveUp atomic.Int64
-				for range 300 {
-					start := time.Duration(random.IntN(100_000)) * time.Millisecond
-					patience := time.Duration(random.IntN(100)+1) * time.Second
-					lasts := time.Duration(random.IntN(5000)) * time.Millisecond
-					outcome := []Outcome{Success, Success, Success, Success, Ignored, Transient}[random.IntN(6)]
-					all.Go(func() {
-						time.Sleep(start)
-						ctx, cancel := context.WithTimeout(context.Background(), patience)
-						defer cancel()
-						p, err := b.Acquire(ctx)
-						if err != nil {
-							assert.ErrorIs(t, err, context.DeadlineExceeded)
-							gaveUp.Add(1)
-							return
-						}
-						time.Sleep(lasts)
-						p.Record(outcome)
-						served.Add(1)
-					})
-				}
+				crowd(t, &all, b, rand.New(rand.NewPCG(seed, 1)))
 				all.Go(func() {
 					time.Sleep(50 * time.Second)
 					b.Isolate()
@@ -151,20 +133,39 @@ func TestWaiting_NothingIsLost(t *testing.T) {
 					b.Reset()
 				})
 				all.Wait()
-				assert.Equal(t, int64(300), served.Load()+gaveUp.Load())
-				assert.Zero(t, b.Snapshot().Waiting)
-
-				var last sync.WaitGroup
+				require.Zero(t, b.Snapshot().Waiting)
 				for range 50 {
-					last.Go(func() {
+					all.Go(func() {
 						p, err := b.Acquire(context.Background())
 						assert.NoError(t, err)
 						p.Record(Success)
 					})
 				}
-				last.Wait()
-				assert.Zero(t, b.Snapshot().Waiting)
+				all.Wait()
+				require.Zero(t, b.Snapshot().Waiting)
 			})
 		}
+	}
+}
+
+// crowd starts callers that come in the first hundred seconds, wait for as long as they please, and end as they please.
+func crowd(t *testing.T, all *sync.WaitGroup, b *Breaker, random *rand.Rand) {
+	for range 300 {
+		start := time.Duration(random.IntN(100_000)) * time.Millisecond
+		patience := time.Duration(random.IntN(100)+1) * time.Second
+		lasts := time.Duration(random.IntN(5000)) * time.Millisecond
+		outcome := []Outcome{Success, Success, Success, Success, Ignored, Transient}[random.IntN(6)]
+		all.Go(func() {
+			time.Sleep(start)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			p, err := b.Acquire(ctx)
+			if err != nil {
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				return
+			}
+			time.Sleep(lasts)
+			p.Record(outcome)
+		})
 	}
 }
