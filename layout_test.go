@@ -37,6 +37,8 @@ var layout = []place{
 	{"encoding", "state jitter snapshot settings", ""},
 	{"sequential", "state window settings", "math time"},
 	{"machine", "state outcome jitter window latency recovery probes flights snapshot settings sequential", "math time"},
+	{"trip", "state settings machine", "math time"},
+	{"view", "state snapshot settings machine", "time"},
 	{"breaker", "state outcome errors jitter probes events snapshot settings machine wait", ""},
 	{"observe", "state errors events breaker", ""},
 	{"classify", "outcome errors events observe breaker", ""},

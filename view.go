@@ -1,0 +1,69 @@
+package breaker
+
+import "time"
+
+// What the machine shows of itself. Nothing here changes it.
+
+// snapshot returns what the machine knows of itself at now.
+func (m *machine) snapshot(now time.Duration) Snapshot {
+	s := Snapshot{
+		State: m.stateAt(now), Reason: m.reason,
+		NormalLatency: m.normalLatency(now), TripRatio: m.tripRatio(now), Totals: m.totals,
+	}
+	if limit := m.slowLimitAt(now); limit != noSlowLimit {
+		s.SlowThreshold = limit
+	}
+	if m.test != nil {
+		s.Evidence = m.test.evidence(now, m.failures)
+	}
+	if rate, ok := m.normalFailureRate(now); ok {
+		s.NormalFailureRate = &rate
+	}
+	switch {
+	case m.state == Closed:
+		s.Counts, s.AdmittedFraction = m.counts(now), 1
+	case m.state == Recovering:
+		s.AdmittedFraction = m.period.ramp.fraction(now)
+	case m.state == HalfOpen:
+		s.ProbesInFlight = len(m.period.probes.flying)
+		s.ProbeSuccesses = m.period.counts.Calls - m.period.counts.Failures
+	}
+	return s
+}
+
+// sinceAt returns when the state that the next call would find began.
+func (m *machine) sinceAt(now time.Duration) time.Duration {
+	if m.state == Open && m.stateAt(now) == HalfOpen {
+		return m.breakEnd()
+	}
+	return m.since
+}
+
+// tripRatio returns the failure ratio that opens the circuit at now, the lower of those in force; 0 if there is none.
+func (m *machine) tripRatio(now time.Duration) float64 {
+	relative, ok := m.relativeRatio(now)
+	switch {
+	case !ok:
+		return m.rules.FailureRatio
+	case m.rules.FailureRatio > 0:
+		return min(relative, m.rules.FailureRatio)
+	default:
+		return relative
+	}
+}
+
+// normalLatency returns the measured latency at now, 0 while there are too few samples.
+func (m *machine) normalLatency(now time.Duration) time.Duration {
+	if m.latency == nil {
+		return 0
+	}
+	return m.latency.read(now).normal
+}
+
+// slowLimitAt returns the slow threshold in force at now.
+func (m *machine) slowLimitAt(now time.Duration) time.Duration {
+	if m.latency == nil {
+		return m.slowLimit
+	}
+	return m.rules.slowLimit(m.latency.read(now))
+}
