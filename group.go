@@ -99,7 +99,8 @@ func NewGroup[K comparable](settings func(K) Settings, gs GroupSettings) (*Group
 
 // Get returns the breaker of a key, making it if there is none. However many goroutines ask, the settings function runs once
 // for a key, on one of them. Invalid settings (a *[SettingsError]) and a panic of the settings function (a *[CallbackError]) are
-// returned to those who asked, and not remembered: the next Get tries again.
+// returned to those who asked, and not remembered: the next Get tries again. A key that is not equal to itself, such as a NaN,
+// is an error: no map would ever find it again.
 func (g *Group[K]) Get(key K) (*Breaker, error) {
 	now := g.stamp()
 	if m := (*g.known.Load())[key]; m != nil && now < g.tidy.Load() {
@@ -107,6 +108,9 @@ func (g *Group[K]) Get(key K) (*Breaker, error) {
 			m.asked.Store(now)
 			return b, nil
 		}
+	}
+	if other := key; other != key {
+		return nil, fmt.Errorf("breaker: group key %v is not equal to itself", key)
 	}
 	m, making, mine := g.member(key, now)
 	if mine {

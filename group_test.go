@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -375,4 +376,13 @@ func BenchmarkGroup_NewKeysBesideOpenOnes(b *testing.B) {
 	for i := range b.N {
 		_, _ = g.Get("new " + strconv.Itoa(i))
 	}
+}
+
+// A NaN was stored under a key that no lookup and no deletion finds, so each Get left an entry for good.
+func TestRegression_KeysNotEqualToThemselvesAreRefused(t *testing.T) {
+	g, err := NewGroup(func(float64) Settings { return Settings{} }, GroupSettings{})
+	require.NoError(t, err)
+	_, err = g.Get(math.NaN())
+	require.ErrorContains(t, err, "NaN")
+	assert.Zero(t, g.Len())
 }
