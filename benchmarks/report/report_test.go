@@ -1,0 +1,138 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/protect"
+	"github.com/brownout-go/breaker/benchmarks/internal/speed"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// invented are measurements in which all are equal, but for what edit changes.
+func invented(edit func(scenario, entry string, figures []protect.Figure)) *measurements {
+	m := &measurements{scenarios: protect.Scenarios(true)}
+	timing := func(ns float64) *speed.Timing { return &speed.Timing{Nanoseconds: ns} }
+	m.rows = []speed.Row{{Name: "floor: empty call", Success: timing(1)}, {Name: "floor: two clock reads", Success: timing(50)}}
+	for _, name := range []string{"ours, zero settings", "ours, consecutive failures only", "peer"} {
+		m.rows = append(m.rows, speed.Row{Name: name, Success: timing(60), Parallel: timing(70), Fresh: 100, Warm: 200})
+	}
+	for _, s := range m.scenarios {
+		for _, e := range s.Entries() {
+			r := protect.Result{Scenario: s.Key, Entry: e.Name(), Figures: make([]protect.Figure, len(s.Columns))}
+			for i := range r.Figures {
+				r.Figures[i].Value = 7
+			}
+			if s.Timeline {
+				r.Timeline = make([]protect.Second, 1000)
+			}
+			edit(s.Key, e.Name(), r.Figures)
+			m.results = append(m.results, r)
+		}
+	}
+	return m
+}
+
+func TestLosses(t *testing.T) {
+	const zero, peer, none = "ours, zero settings", "gobreaker, tuned", "no breaker, for scale"
+	figure := func(v float64) protect.Figure { return protect.Figure{Value: v} }
+	never := protect.Figure{Note: protect.Never}
+	for _, test := range []struct {
+		name, entry string
+		figure      protect.Figure
+		want        string // the winner, if it is a loss
+	}{
+		{"a peer is better", peer, figure(6), peer},
+		{"a peer is worse", peer, figure(8), ""},
+		{"a peer is better by less than a tie", peer, figure(6.95), ""},
+		{"no breaker does not contend", none, figure(0), ""},
+		{"ours is better", zero, figure(6), ""},
+		{"ours never opened", zero, never, "gobreaker, as it comes"},
+		{"ours has no figure", zero, protect.Figure{Note: protect.Refused0}, ""},
+	} {
+		m := invented(func(scenario, entry string, figures []protect.Figure) {
+			if scenario == "outage-100" && entry == test.entry {
+				figures[0] = test.figure
+			}
+		})
+		losses := m.losses()
+		if test.want == "" {
+			assert.Empty(t, losses, test.name)
+			continue
+		}
+		require.Len(t, losses, 1, test.name)
+		assert.Equal(t, "outage-100: time to open", losses[0].key, test.name)
+		assert.Equal(t, test.want, losses[0].winners[0], test.name)
+		assert.Len(t, losses[0].ours, 3, test.name)
+	}
+}
+
+func TestLosses_of_speed(t *testing.T) {
+	m := invented(func(string, string, []protect.Figure) {})
+	m.rows[4].Success = &speed.Timing{Nanoseconds: 30}
+	losses := m.losses()
+	require.Len(t, losses, 1)
+	assert.Equal(t, "speed: success", losses[0].key)
+	assert.Equal(t, []string{"2 ×"}, losses[0].ours)
+	assert.Equal(t, 1, losses[0].ahead)
+}
+
+func TestReasons_are_complete_and_known(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range speedColumns {
+		known["speed: "+c.name] = true
+	}
+	for _, s := range protect.Scenarios(false) {
+		for _, c := range s.Columns {
+			known[s.Key+": "+c.Name] = true
+		}
+	}
+	for _, r := range readReasons(written) {
+		assert.Contains(t, []string{"rule", "default", "neither"}, r.blame, r.keys)
+		assert.NotEmpty(t, r.text, r.keys)
+		for _, key := range r.keys {
+			assert.True(t, known[key], "%s is no measurement", key)
+		}
+	}
+}
+
+func TestCheckReasons(t *testing.T) {
+	reasons := readReasons("a: b\nc: d\n| rule\nBecause.\n\ne: f\n| default\nSo.")
+	require.Len(t, reasons, 2)
+	losses := []loss{{key: "a: b"}, {key: "c: d"}, {key: "e: f"}}
+	require.NoError(t, checkReasons(losses, reasons))
+	require.ErrorContains(t, checkReasons(append(losses, loss{key: "g: h"}), reasons), "no reason is written for g: h")
+	require.ErrorContains(t, checkReasons(losses[1:], reasons), "a reason is written for a: b")
+}
+
+func TestPage_has_every_scenario_and_every_entry(t *testing.T) {
+	m := invented(func(string, string, []protect.Figure) {})
+	var page strings.Builder
+	require.NoError(t, m.writePage(&page))
+	for _, s := range m.scenarios {
+		assert.Contains(t, page.String(), "### "+s.Title)
+	}
+	for _, e := range entry.Field() {
+		assert.Contains(t, page.String(), "- **"+e.Name()+"**")
+	}
+	require.NoError(t, m.draw(t.TempDir()))
+}
+
+func TestFormat(t *testing.T) {
+	for _, test := range []struct {
+		unit  protect.Unit
+		value float64
+		want  string
+	}{
+		{protect.Number, 1234567, "1,234,567"}, {protect.Number, 999, "999"}, {protect.Seconds, 0.0627, "0.063 s"},
+		{protect.Seconds, 9.94, "9.9 s"}, {protect.Seconds, 57.06, "57 s"}, {protect.Seconds, 0, "0 s"},
+		{protect.Percent, 99.3, "99 %"}, {protect.PerSecond, 246.9, "247/s"},
+	} {
+		assert.Equal(t, test.want, formatFigure(protect.Column{Unit: test.unit}, protect.Figure{Value: test.value}))
+	}
+	assert.Equal(t, "never", formatFigure(protect.Column{}, protect.Figure{Note: protect.Never}))
+	assert.Equal(t, "a; b; 2 more", leaders([]string{"a", "b", "c", "d"}))
+	assert.Equal(t, "a; b; c", leaders([]string{"a", "b", "c"}))
+}
