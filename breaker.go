@@ -429,6 +429,18 @@ func (b *Breaker) newRefusals(reason Reason, cause error) *refusals {
 	return r
 }
 
+// settleFast records what nearly every call is, a fast success in Closed, from which nothing can come. It reports false, and has
+// done nothing, for any other, which is for settle.
+func (b *Breaker) settleFast(c *call, reading, latency time.Duration) (counted, settled bool) {
+	b.mu.Lock()
+	now, ok := b.machine.advance(reading)
+	if settled = ok && c.ticket.slot == noSlot && !b.machine.maybeSlow(now, latency); settled {
+		counted, _ = b.machine.settle(now, &c.ticket, Success, latency, 0)
+	}
+	b.mu.Unlock()
+	return counted, settled
+}
+
 // settle records an outcome with its latency at a reading of the clock and delivers what came of it. It reports whether the
 // outcome counted.
 func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) bool {
@@ -436,11 +448,7 @@ func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o 
 	if o == Transient && b.jittered() {
 		r = b.random(ctx)
 	}
-	b.mu.Lock() // lock, written out: this is the path of every call
-	now, ok := b.machine.advance(reading)
-	if !ok {
-		now = b.lateLocked(reading)
-	}
+	now := b.lock(reading)
 	if o == Success && b.machine.maybeSlow(now, latency) && b.jittered() && b.machine.slowTrips(now, &c.ticket, latency) {
 		b.mu.Unlock()
 		r = b.random(ctx)

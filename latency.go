@@ -89,14 +89,12 @@ func (l *latencies) count(latency time.Duration) {
 	}
 }
 
-// advance drops what has left the window at now and reports whether the quantile was worked out anew.
-func (l *latencies) advance(now time.Duration) (refreshed bool) {
-	if now < l.end || l.histograms == nil {
-		return false
+// advance drops what has left the window at now.
+func (l *latencies) advance(now time.Duration) {
+	if now >= l.end && l.histograms != nil {
+		l.turn(now)
+		l.refresh()
 	}
-	l.turn(now)
-	l.refresh()
-	return true
 }
 
 // turn makes the quarter of now the current one and drops those that have left the window.

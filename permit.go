@@ -201,6 +201,9 @@ func (b *Breaker) finish(ctx context.Context, c *call, err error, classify func(
 			return true
 		}
 		end := b.reading(c, Success)
+		if counted, settled := b.settleFast(c, end, end-c.start); settled {
+			return counted
+		}
 		return b.settle(ctx, c, end, Success, end-c.start, nil)
 	}
 	end := b.elapsed()

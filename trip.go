@@ -9,15 +9,11 @@ import (
 
 // measure feeds the baselines and reports whether the call was slow.
 func (m *machine) measure(now time.Duration, failed bool, latency time.Duration) (slow bool) {
-	if m.latency != nil {
-		switch {
-		case !failed && !m.latency.due(now):
-			m.latency.count(latency)
-		case !failed:
-			m.latency.countAnew(now, latency)
-			m.slowLimit = m.rules.slowLimit(m.latency.memo)
-		case m.latency.advance(now):
-			m.slowLimit = m.rules.slowLimit(m.latency.memo)
+	if l := m.latency; l != nil {
+		if !failed && !l.due(now) {
+			l.count(latency)
+		} else {
+			m.remeasure(now, failed, latency)
 		}
 	}
 	if m.failures != nil {
@@ -27,6 +23,16 @@ func (m *machine) measure(now time.Duration, failed bool, latency time.Duration)
 		m.totals.Slow++
 	}
 	return slow
+}
+
+// remeasure feeds the latency baseline where that may work the quantile out anew.
+func (m *machine) remeasure(now time.Duration, failed bool, latency time.Duration) {
+	if failed {
+		m.latency.advance(now)
+	} else {
+		m.latency.countAnew(now, latency)
+	}
+	m.slowLimit = m.rules.slowLimit(m.latency.memo)
 }
 
 // maybeSlow reports whether slowTrips is worth asking.
