@@ -56,9 +56,12 @@ func (m *Model) counts() breaker.Counts {
 	if m.state != breaker.Closed {
 		return tally
 	}
+	if !m.ratios() {
+		return breaker.Counts{ConsecutiveFailures: tally.ConsecutiveFailures}
+	}
 	window, from := breaker.Counts{}, m.liveFrom(m.settings.Window, 10)
 	for _, o := range m.outcomes {
-		if m.ratios() && o.period == m.period && o.at >= from {
+		if o.period == m.period && o.at >= from {
 			window = counted(window, o)
 		}
 	}
@@ -81,16 +84,18 @@ func (m *Model) failureRate() (float64, bool) {
 	return c.FailureRatio(), true
 }
 
-// relativeRatio is the failure ratio that trips by comparison with the dependency's own rate.
+// relativeRatio is the failure ratio that trips by comparison with the dependency's own rate, unless the sequential test
+// stands in its place.
 func (m *Model) relativeRatio() (float64, bool) {
 	rate, ok := m.failureRate()
-	return min(1, max(m.settings.Failures.Floor, rate*m.settings.Failures.Multiple)), ok
+	return min(1, max(m.settings.Failures.Floor, rate*m.settings.Failures.Multiple)), ok && !m.sequential()
 }
 
-// memo is a latency quantile as it was worked out last, for the quarter of the window in which that was.
+// memo is what the latency quantiles were when they were worked out last, for the quarter of the window in which that was.
 type memo struct {
 	value   time.Duration
-	samples int // 0: there is no answer in this quarter yet
+	tail    time.Duration // 0: not asked for
+	samples int           // 0: there is no answer in this quarter yet
 	quarter int64
 }
 
@@ -109,17 +114,20 @@ func answerOf(samples []time.Duration, c breaker.SlowCalls, quarter int64) memo 
 	if c.Off || len(samples) < c.MinSamples {
 		return memo{quarter: quarter}
 	}
-	return memo{quantile(samples, c.Quantile), len(samples), quarter}
+	answer := memo{value: quantile(samples, c.Quantile), samples: len(samples), quarter: quarter}
+	if c.TailQuantile > 0 {
+		answer.tail = quantile(samples, c.TailQuantile)
+	}
+	return answer
 }
 
-// normalLatency is the memoised quantile, or once its quarter is over what the samples left say.
-func (m *Model) normalLatency() (time.Duration, bool) {
+// measured is what is memoised, or once its quarter is over what the samples left say.
+func (m *Model) measured() memo {
 	c := m.settings.SlowCalls
-	now := m.memo
 	if quarter := bucket(m.now, c.Window, 4); quarter != m.memo.quarter {
-		now = answerOf(m.latencies(), c, quarter)
+		return answerOf(m.latencies(), c, quarter)
 	}
-	return now.value, now.samples > 0
+	return m.memo
 }
 
 func (m *Model) latencies() []time.Duration {
@@ -156,17 +164,17 @@ func upperBound(latency time.Duration) time.Duration {
 
 // slowThreshold is the lower of the constant and the measured threshold, 0 if there is neither.
 func (m *Model) slowThreshold() time.Duration {
-	constant := m.settings.SlowCallThreshold
-	normal, ok := m.normalLatency()
-	if !ok {
+	constant, normal := m.settings.SlowCallThreshold, m.measured()
+	if normal.samples == 0 {
 		return constant
 	}
-	measured := time.Duration(math.MaxInt64)
-	if product := m.settings.SlowCalls.Multiple * float64(normal); product < math.MaxInt64 {
-		measured = time.Duration(product)
+	threshold := time.Duration(math.MaxInt64)
+	if product := m.settings.SlowCalls.Multiple * float64(normal.value); product < math.MaxInt64 {
+		threshold = time.Duration(product)
 	}
+	threshold = max(threshold, normal.tail)
 	if constant == 0 {
-		return measured
+		return threshold
 	}
-	return min(constant, measured)
+	return min(constant, threshold)
 }

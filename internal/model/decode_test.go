@@ -62,28 +62,39 @@ func (s *source) failures(window time.Duration) breaker.Failures {
 		return breaker.Failures{Off: true}
 	}
 	f := breaker.Failures{
-		Multiple:   pick(s, 0, 1.5, 2, 10),
+		Multiple:   pick(s, 0, 1.5, 1.2, 2, 10),
 		MinSamples: pick(s, 0, 1, 5, 10, 30),
 		Floor:      pick(s, 0, 1e-6, 0.3, 1),
+
+		FalseAlarmEvery: pick(s, 0, 0, time.Hour, 24*time.Hour, 1<<62),
+	}
+	need := time.Duration(2 * float64(window))
+	if f.Multiple > 0 && f.FalseAlarmEvery == 0 {
+		need = time.Duration(2 * f.Multiple * float64(window))
 	}
 	if f.Multiple > 0 {
-		need := time.Duration(2 * f.Multiple * float64(window))
 		f.Window = pick(s, 0, need, need+need/3+7)
 	}
 	return f
 }
 
 func (s *source) slowCalls(d breaker.Settings) breaker.SlowCalls {
+	overdue := s.next()%4 == 3
 	if s.next()%4 == 3 {
-		return breaker.SlowCalls{Off: true}
+		return breaker.SlowCalls{Off: true, Overdue: overdue}
 	}
 	c := breaker.SlowCalls{
+		Overdue:    overdue,
 		Multiple:   pick(s, 0, 1.5, 1.0001, 10),
 		Quantile:   pick(s, 0, 0.5, 0.1, 0.3),
 		MinSamples: pick(s, 0, 1, 2, 5, 8),
 	}
+	if s.next()%4 == 3 {
+		c.TailQuantile = max(0.6, 1-d.SlowCallRatio/pick(s, 2.0, 3, 10))
+	}
 	if c.Quantile > 0 {
-		need := time.Duration(2*d.SlowCallRatio*float64(d.Window)/c.Quantile) + 1
+		share := min(c.Quantile, 1-c.TailQuantile)
+		need := time.Duration(2*d.SlowCallRatio*float64(d.Window)/share) + 1
 		c.Window = pick(s, 0, need, need+need/3+7)
 	}
 	return c
@@ -94,6 +105,7 @@ type kind uint8
 const (
 	admit    kind = iota
 	call          // admitted and reported at once
+	burst         // of calls, with no look at the breaker between them
 	end           // the report of a permit in flight
 	endTwice      // a second report of one that has ended
 	forget        // a permit that nobody will end
@@ -149,14 +161,19 @@ const (
 	rampLength
 	probeTimeout
 	firstBreak
+	slowThreshold
 	units
 )
 
-const maxOps = 400
+const (
+	maxOps    = 400
+	maxBursts = 2 // the model takes time with the square of the calls
+)
 
 // ops chooses what happens.
 func (s *source) ops() []op {
 	var ops []op
+	bursts := 0
 	for len(s.bytes) > 0 && len(ops) < maxOps {
 		switch k := s.next() % 32; {
 		case k < 5:
@@ -175,7 +192,13 @@ func (s *source) ops() []op {
 		case k < 28:
 			ops = append(ops, s.step())
 		default:
-			ops = append(ops, s.rare(k))
+			o := s.rare(k)
+			if o.kind == burst {
+				bursts++
+			}
+			if o.kind != burst || bursts <= maxBursts {
+				ops = append(ops, o)
+			}
 		}
 	}
 	return ops[:min(len(ops), maxOps)]
@@ -193,6 +216,11 @@ func (s *source) rare(k int) op {
 	case 30:
 		return op{kind: random, number: pick(s, 0, 0.5, 0.999, 1, -1, 1e-12, 1.0/3)}
 	default:
+		if s.next()%8 == 7 {
+			o := s.report(burst)
+			o.times = pick(s, time.Duration(100), 499, 500, 501)
+			return o
+		}
 		return op{kind: answer, delta: pick(s, 0, -1, 1, time.Second, time.Minute, 1<<63-1), fails: s.next()%4 == 3}
 	}
 }
@@ -208,7 +236,7 @@ func (s *source) report(k kind) op {
 			10*time.Millisecond, 10_240_000, 10_239_999, 15*time.Millisecond, 100*time.Millisecond, time.Second,
 			300*time.Second, 1<<63-1),
 	}
-	if k != call {
+	if k != call && k != burst {
 		o.choice = s.next()
 	}
 	if s.next()%4 == 3 {
@@ -237,6 +265,8 @@ func (o op) String() string {
 		return "admit"
 	case call:
 		return "admit and report " + report
+	case burst:
+		return fmt.Sprintf("%d times admit and report %s", o.times, report)
 	case end:
 		return "report " + report
 	case endTwice:

@@ -121,9 +121,12 @@ func (r *rig) apply(o op) {
 	case admit:
 		r.admit()
 	case call:
-		if r.admit() {
-			o.choice = len(r.flying) - 1
-			r.end(o)
+		r.call(o)
+	case burst:
+		line := r.log[len(r.log)-1]
+		for range o.times {
+			r.log[len(r.log)-1] = line // which tells of the last call alone
+			r.call(o)
 		}
 	case end:
 		r.end(o)
@@ -164,14 +167,21 @@ func (r *rig) note(format string, args ...any) {
 }
 
 func (r *rig) admit() bool {
-	closed, before := r.model.Actual() == breaker.Closed, r.clock.reads
+	closed, before, told := r.model.Actual() == breaker.Closed, r.clock.reads, len(r.events)
 	compare := r.ask()
-	if reads := r.clock.reads - before; closed && reads > r.readsToAdmit() {
+	if reads := r.clock.reads - before; closed && len(r.events) == told && reads > r.readsToAdmit() {
 		r.fault("a closed admission read the clock %d times", reads)
 	}
 	admitted := compare()
 	r.follow()
 	return admitted
+}
+
+func (r *rig) call(o op) {
+	if r.admit() {
+		o.choice = len(r.flying) - 1
+		r.end(o)
+	}
 }
 
 // ask asks the breaker for admission, and returns what asks the model and compares.
@@ -199,12 +209,16 @@ func (r *rig) ask() func() bool {
 }
 
 // readsToAdmit is how often a closed breaker may read the clock for an admission: for the start of a latency, if it measures
-// any.
+// any, to look for overdue calls, and once more where that finds the clock set back.
 func (r *rig) readsToAdmit() int {
-	if d := r.breaker.Settings(); d.SlowCalls.Off && d.SlowCallThreshold == 0 {
+	switch d := r.breaker.Settings(); {
+	case d.SlowCalls.Off && d.SlowCallThreshold == 0:
 		return 0
+	case d.SlowCalls.Overdue:
+		return 3
+	default:
+		return 1
 	}
-	return 1
 }
 
 // admitCancelled asks with a context that is done: nothing may come of it.
@@ -256,92 +270,6 @@ func (r *rig) follow() {
 	}
 }
 
-func (r *rig) take(i int) pair {
-	p := r.flying[i]
-	r.note("permit %d", i)
-	r.flying = append(r.flying[:i:i], r.flying[i+1:]...)
-	return p
-}
-
-func (r *rig) end(o op) {
-	if n := len(r.flying); n > 0 {
-		p := r.take(o.choice % n)
-		r.ended = append(r.ended, p)
-		r.report(p, o)
-	}
-}
-
-// endTwice reports on a permit that has ended, which does nothing.
-func (r *rig) endTwice(o op) {
-	if n := len(r.ended); n > 0 {
-		before := r.clock.reads
-		r.report(r.ended[o.choice%n], o)
-		r.differ("clock reads of a second report", r.clock.reads-before, 0)
-	}
-}
-
-// report ends a permit on both sides with one outcome.
-func (r *rig) report(p pair, o op) {
-	rep := model.Report{Outcome: o.outcome, Via: "Record"}
-	var counted bool
-	reading := r.reading(func() {
-		switch o.how {
-		case record:
-			counted = p.got.Record(o.outcome)
-		case recordLatency:
-			rep.Measured, rep.Latency = true, r.latency(o)
-			r.note("%v", rep.Latency)
-			counted = p.got.RecordLatency(o.outcome, rep.Latency)
-		case done:
-			rep.Err, rep.Via = failure(o.outcome), "Mark"
-			counted = p.got.Done(context.Background(), rep.Err)
-		case doneCancelled:
-			rep.Err = failure(o.outcome)
-			if rep.Err != nil {
-				rep.Outcome = breaker.Ignored
-			}
-			counted = p.got.Done(cancelled(), rep.Err)
-		case release:
-			rep.Outcome = breaker.Ignored
-			p.got.Release()
-		}
-	})
-	if p.closed && rep.Outcome == breaker.Success && reading.Seen && r.countsOnly() {
-		r.fault("a success read the clock, and nothing needs the time")
-	}
-	want := r.model.End(p.want, rep, reading)
-	r.follow()
-	if o.how != release {
-		r.differ("the report's answer", counted, want)
-	}
-}
-
-// countsOnly reports whether consecutive failures are the only trip.
-func (r *rig) countsOnly() bool {
-	d := r.breaker.Settings()
-	return d.FailureRatio == 0 && d.Failures.Off && d.SlowCalls.Off && d.SlowCallThreshold == 0
-}
-
-func (r *rig) latency(o op) time.Duration {
-	if o.nearThreshold {
-		return r.model.Snapshot().SlowThreshold + o.latency
-	}
-	return o.latency
-}
-
-// failure returns an error that Done takes for an outcome.
-func failure(o breaker.Outcome) error {
-	err := errors.New(o.String())
-	switch o {
-	case breaker.Success:
-		return nil
-	case breaker.Transient:
-		return err
-	default:
-		return breaker.Mark(err, o)
-	}
-}
-
 // step moves the clock, by no more than 30 days: a run stays within the years that a duration can hold.
 func (r *rig) step(o op) {
 	const limit = 30 * 24 * time.Hour
@@ -367,6 +295,8 @@ func (r *rig) size(u unit) time.Duration {
 	case breakLeft:
 		left, _ := r.model.RetryAfter()
 		return left
+	case slowThreshold:
+		return r.model.Snapshot().SlowThreshold
 	case rampLength:
 		return d.Recovery.RampFor(d.BreakDuration)
 	case probeTimeout:

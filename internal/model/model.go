@@ -4,6 +4,7 @@
 package model
 
 import (
+	"slices"
 	"time"
 
 	"github.com/brownout-go/breaker"
@@ -42,9 +43,13 @@ type Model struct {
 	period   int // changes of state and resets: what outcomes and probes belong to
 
 	outcomes []outcome
-	probes   []*Permit
+	permits  []*Permit // in flight
 	memo     memo
+	numbers  numbers
+	judged   int64 // the tenth of the trip window in which an admission was judged last
 	totals   breaker.Totals
+
+	unwrittenStreak bool // ConsecutiveFailures is a default, which the sequential test may raise
 
 	// Events are the changes of state so far.
 	Events []breaker.StateChange
@@ -61,6 +66,8 @@ type outcome struct {
 	failed  bool
 	slow    bool
 	latency time.Duration
+	weighed bool    // by the sequential test
+	weight  float64 // what it added to the score
 }
 
 // Permit is one admission.
@@ -93,7 +100,7 @@ type Report struct {
 
 // New returns the model of a breaker with valid settings, made when its clock showed birth.
 func New(s breaker.Settings, birth time.Time) *Model {
-	return &Model{settings: s.WithDefaults(), birth: birth}
+	return &Model{settings: s.WithDefaults(), birth: birth, unwrittenStreak: s.ConsecutiveFailures == 0}
 }
 
 // See lets time pass. A reading up to a second behind the last is noise and reads as the last; one further behind means that
@@ -133,17 +140,16 @@ func (m *Model) Admit(r Reading) (*Permit, *Refusal) {
 		start:     r.After,
 		unsampled: refusal != nil,
 	}
-	if p.Probe {
-		m.probes = append(m.probes, p)
-	}
+	m.permits = append(m.permits, p)
 	return p, nil
 }
 
 // offer makes the changes that a call asking for admission brings about, and returns why it is refused. A closed breaker
-// notes the start of the call and nothing else: that reading joins the timeline with the outcome.
+// notes the start of the call and nothing else, unless it looks for overdue calls: that reading joins the timeline with the
+// outcome.
 func (m *Model) offer(r Reading) *Refusal {
 	if m.state == breaker.Closed {
-		return nil
+		return m.offerClosed(r)
 	}
 	m.See(r)
 	switch m.state {
@@ -178,6 +184,7 @@ func (m *Model) End(p *Permit, rep Report, r Reading) bool {
 		return false
 	}
 	p.ended = true
+	m.permits = slices.DeleteFunc(m.permits, func(q *Permit) bool { return q == p })
 	m.See(r)
 	o := rep.Outcome
 	if o > breaker.Ignored {
@@ -234,6 +241,7 @@ func (m *Model) record(failed bool, latency time.Duration, err error) {
 	}
 	switch m.state {
 	case breaker.Closed:
+		m.weigh()
 		m.judgeClosed(failed, slow, err)
 	case breaker.HalfOpen:
 		m.judgeProbe(failed, slow, err)

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ func TestBreakerEqualsModel(t *testing.T) {
 	const seeds = 2000
 	invalid := 0
 	reached := map[breaker.Reason]int{}
+	alarms := 0 // of the sequential test
 	for seed := range uint64(seeds) {
 		input := randomInput(seed)
 		r, ops := prepare(input)
@@ -28,21 +30,30 @@ func TestBreakerEqualsModel(t *testing.T) {
 		}
 		for _, e := range r.events {
 			reached[e.Reason]++
+			if e.Reason == breaker.ReasonRelativeFailures && r.settings.Failures.FalseAlarmEvery > 0 {
+				alarms++
+			}
 		}
 	}
 	require.Less(t, invalid, seeds/10, "inputs whose settings are not valid")
-	for reason := breaker.ReasonConsecutiveFailures; reason <= breaker.ReasonReset; reason++ {
-		require.Greater(t, reached[reason], seeds/50, "changes with reason %v", reason)
+	for reason := breaker.ReasonConsecutiveFailures; reason <= breaker.ReasonOverdueCalls; reason++ {
+		require.Greater(t, reached[reason], seeds/100, "changes with reason %v", reason)
 	}
+	require.Greater(t, alarms, seeds/500, "alarms of the sequential test")
 }
 
-// TestQuantileRankEqualsModel compares the rank that a quantile falls on, for products of quantile and number that are whole,
-// nearly whole by the rounding of binary fractions, and in between. Each sample falls into a counter of its own.
+// TestQuantileRankEqualsModel compares the ranks that two quantiles fall on, for products of quantile and number that are
+// whole, nearly whole by the rounding of binary fractions either way, and in between. Each sample falls into a counter of its
+// own.
 func TestQuantileRankEqualsModel(t *testing.T) {
 	const counters = 200
 	for _, q := range []float64{0.01, 0.05, 0.07, 0.1, 0.14, 0.29, 0.3, 1.0 / 3, 0.35, 0.5} {
 		for n := 1; n <= counters; n += 1 + n/40 {
-			r := newRig(breaker.Settings{SlowCalls: breaker.SlowCalls{Quantile: q, MinSamples: n}}, false, true)
+			s := breaker.SlowCalls{Quantile: q, MinSamples: n, Multiple: math.Nextafter(1, 2), Window: 24 * time.Hour}
+			if q < 0.5 {
+				s.TailQuantile = 1 - q
+			}
+			r := newRig(breaker.Settings{SlowCallRatio: 1, SlowCalls: s}, false, true)
 			for i := range n {
 				latency := time.Duration(i) * time.Microsecond
 				if octave := i/8 - 1; octave > 0 {
@@ -59,11 +70,15 @@ func TestQuantileRankEqualsModel(t *testing.T) {
 
 func randomInput(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
-	input := make([]byte, 60+r.IntN(900))
-	for i := range input {
-		input[i] = byte(r.Uint32())
+	return randomBytes(r, 60+r.IntN(900))
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	bytes := make([]byte, n)
+	for i := range bytes {
+		bytes[i] = byte(r.Uint32())
 	}
-	return input
+	return bytes
 }
 
 // shortest leaves out of a failing input whatever can be left out, in ever smaller pieces, turns to zero what cannot, and

@@ -14,29 +14,25 @@ func (m *Model) judgeClosed(failed, slow bool, err error) {
 	if !failed && !slow {
 		return
 	}
-	if reason := m.tripped(); reason != 0 {
+	if reason := m.tripped(failed); reason != 0 {
 		m.open(reason, err)
 	}
 }
 
-func (m *Model) tripped() breaker.Reason {
+func (m *Model) tripped(failed bool) breaker.Reason {
 	s, c := m.settings, m.counts()
-	if s.ConsecutiveFailures != breaker.Disabled && c.ConsecutiveFailures >= s.ConsecutiveFailures {
+	limit, relative := m.relativeRatio()
+	enough := c.Calls >= s.MinCalls
+	switch streak := m.streakLimit(); {
+	case streak > 0 && c.ConsecutiveFailures >= streak:
 		return breaker.ReasonConsecutiveFailures
-	}
-	if c.Calls < s.MinCalls {
-		return 0
-	}
-	if s.FailureRatio > 0 && c.FailureRatio() >= s.FailureRatio {
+	case enough && s.FailureRatio > 0 && c.FailureRatio() >= s.FailureRatio:
 		return breaker.ReasonFailureRatio
-	}
-	if limit, ok := m.relativeRatio(); ok && c.Failures >= 2 && c.FailureRatio() >= limit {
+	case failed && m.alarmed(), enough && relative && c.Failures >= 2 && c.FailureRatio() >= limit:
 		return breaker.ReasonRelativeFailures
+	default:
+		return m.slowTrip(c)
 	}
-	if c.SlowRatio() >= s.SlowCallRatio {
-		return breaker.ReasonSlowCalls
-	}
-	return 0
 }
 
 // roomForProbe counts the probes of this period: those in flight against their limit, and in a cohort those that counted too.
@@ -49,8 +45,8 @@ func (m *Model) roomForProbe() bool {
 
 func (m *Model) inFlight() []*Permit {
 	var flying []*Permit
-	for _, p := range m.probes {
-		if p.period == m.period && !p.ended {
+	for _, p := range m.permits {
+		if p.Probe && p.period == m.period {
 			flying = append(flying, p)
 		}
 	}

@@ -34,7 +34,8 @@ func (m *Model) Snapshot() breaker.Snapshot {
 		s.ProbesInFlight = len(m.inFlight())
 		s.ProbeSuccesses = m.tally().Calls - m.tally().Failures
 	}
-	s.NormalLatency, _ = m.normalLatency()
+	s.NormalLatency = m.measured().value
+	s.Evidence = m.evidenceOfFailure()
 	if rate, ok := m.failureRate(); ok {
 		s.NormalFailureRate = &rate
 	}
