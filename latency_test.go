@@ -214,6 +214,16 @@ func TestLatenciesAnswerFromTheMinimumOfSamplesOn(t *testing.T) {
 	assert.Equal(t, 10240*time.Microsecond, l.read(0).normal)
 }
 
+// A failure feeds no latency, but it is judged by a quantile of the quarter that has begun.
+func TestLatenciesTurnExactlyAtTheEndOfAQuarter(t *testing.T) {
+	l := newLatencies(0.5, 4*time.Minute, 1)
+	addLatency(l, 0, 10*time.Millisecond)
+	l.advance(time.Minute - 1)
+	assert.Equal(t, time.Minute, l.end)
+	l.advance(time.Minute)
+	assert.Equal(t, 2*time.Minute, l.end)
+}
+
 func TestLatenciesForgetAfterTheirWindow(t *testing.T) {
 	l := newLatencies(0.5, 4*time.Minute, 1)
 	addLatency(l, 59*time.Second, 10*time.Millisecond)

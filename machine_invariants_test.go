@@ -174,6 +174,11 @@ func (l *lockstep) checkChange(before *machine, change *transition) {
 	require.Equal(l.t, before.state, change.from)
 	require.Equal(l.t, change.reason, m.reason)
 	require.Equal(l.t, []time.Duration{l.now, l.now}, []time.Duration{change.at, m.since})
+	if change.to == Open {
+		nominal := grown(m.rules.BreakDuration, m.rules.MaxBreakDuration, change.opens)
+		require.LessOrEqual(l.t, change.breakFor, nominal)
+		require.GreaterOrEqual(l.t, change.breakFor, m.rules.BreakJitter.spread(nominal, 0), "a number was not drawn")
+	}
 	begins := change.to == Open || change.to == Isolated
 	require.Equal(l.t, begins, m.epoch == before.epoch+1, "the epoch grows exactly on entering Open or Isolated")
 	require.Equal(l.t, !begins, m.epoch == before.epoch)

@@ -2,6 +2,7 @@ package breaker
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -115,6 +116,15 @@ func TestOnlyASuccessEndsTheStreak(t *testing.T) {
 			x.trips(ReasonConsecutiveFailures, Transient, normal)
 		})
 	}
+}
+
+// A streak that wrapped would open no circuit for another two thousand million failures.
+func TestStreakSaturates(t *testing.T) {
+	x := try(t, only(func(s *Settings) { s.FailureRatio = 1 }))
+	x.calls(1, Success, normal)
+	x.streak = math.MaxInt - 1
+	x.calls(2, Transient, normal)
+	assert.Equal(t, math.MaxInt, x.counts(x.now).ConsecutiveFailures)
 }
 
 // Rates rounded before they are compared let 99 of 200 trip 0.5, or 7 of 100 miss 0.07. So: every ratio in whole hundredths

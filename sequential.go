@@ -54,7 +54,7 @@ func (s *sequential) record(now time.Duration, failed bool, baseline *ring) (ala
 // clear forgets the evidence, not the numbers.
 func (s *sequential) clear() { s.score = 0 }
 
-// raisesStreak reports whether so many failures in a row as the limit says are worth more than a constant.
+// raisesStreak reports whether the limit of a failure streak rises with the measured failure rate.
 func (s *sequential) raisesStreak() bool { return s.raises && s.armed }
 
 // evidence returns the score as a fraction of the limit, in [0, 1], by the numbers that an outcome at now would find. It changes
