@@ -154,6 +154,7 @@ func (m *ringModel) readLagged(now time.Duration, lag int64) (c Counts, covered 
 func FuzzHistogram(f *testing.F) {
 	f.Add(0.5, 0.75, []byte{5, 10, 5, 20, 5, 21, 5, 22, 5, 30, 4, 3, 7, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(1.0/3, 1-1.0/3, []byte{5, 12, 5, 14, 5, 16})
+	f.Add(0.5, 0.99, []byte{7, 0, 0, 0, 62, 128, 0, 0, 0, 7, 0, 0, 0, 62, 127, 255, 255, 255}) // 2^28 µs and 1 ns less
 	f.Fuzz(func(t *testing.T, quantile, tail float64, input []byte) {
 		if !(quantile > 0 && quantile < tail && tail < 1) {
 			t.Skip("no quantiles")

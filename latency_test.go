@@ -72,6 +72,8 @@ func TestRankOf(t *testing.T) {
 		}
 	}
 	assert.Equal(t, uint64(1), rankOf(math.SmallestNonzeroFloat64, 20))
+	assert.Equal(t, uint64(1), rankOf(1.0/3, 3))
+	assert.Equal(t, uint64(2), rankOf(math.Nextafter(1.0/3, 1), 3), "though the product is exactly 1")
 }
 
 // latencyModel keeps every latency and sorts them when the quantile is due.

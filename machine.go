@@ -238,7 +238,7 @@ func (m *machine) timeoutOf(since time.Duration) time.Duration {
 }
 
 // nextAsk returns when the first of those who wait should ask again, if nothing else happens before; false if time alone
-// changes nothing for it.
+// changes nothing for it. That may have been before now: time has gone on since it asked.
 func (m *machine) nextAsk(now time.Duration) (at time.Duration, ok bool) {
 	switch m.state {
 	case Open:
@@ -249,10 +249,10 @@ func (m *machine) nextAsk(now time.Duration) (at time.Duration, ok bool) {
 	case Recovering:
 		r := &m.period.ramp
 		at = m.timeoutOf(m.period.admitted)
-		if end := later(r.start, r.length); end > now {
+		if end := later(r.start, r.length); end > now || m.stateAt(now) == Closed {
 			at = min(at, end)
 		}
-		return at, at > now
+		return at, true
 	default:
 		return 0, false
 	}
