@@ -1,0 +1,3 @@
+module github.com/brownout-go/breaker/tools/mutate
+
+go 1.26
