@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/brownout-go/breaker/benchmarks/internal/markdown"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 )
 
@@ -22,7 +21,7 @@ func formatFigure(c protect.Column, f protect.Figure) string {
 	case protect.PerSecond:
 		return significant(f.Value) + "/s"
 	default:
-		return grouped(int(f.Value))
+		return markdown.Grouped(int(f.Value))
 	}
 }
 
@@ -32,29 +31,4 @@ func significant(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
-}
-
-// grouped writes thousands apart.
-func grouped(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// table writes a Markdown table, whose first columns are words and the others numbers.
-func table(words int, header []string, rows [][]string) string {
-	var t strings.Builder
-	line := func(cells []string) { fmt.Fprintf(&t, "| %s |\n", strings.Join(cells, " | ")) }
-	line(header)
-	rule := slices.Repeat([]string{"---:"}, len(header))
-	for i := range words {
-		rule[i] = "---"
-	}
-	line(rule)
-	for _, r := range rows {
-		line(r)
-	}
-	return t.String()
 }

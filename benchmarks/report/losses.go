@@ -17,7 +17,7 @@ type loss struct {
 	winners []string // all that are as good as the best
 	best    string
 	ahead   int      // how many entries are better
-	ours    []string // zero settings, with a ramp, tuned; only the first where the others cost the same
+	ours    []string // zero settings, with a ramp, tuned, all three; only the first where the others cost the same
 }
 
 // tie is the fraction by which figures must differ to count as different.

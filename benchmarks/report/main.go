@@ -1,7 +1,7 @@
-// Command report measures the whole field, speed first and then protection, and writes docs/benchmarks.md with its pictures.
-// It shows its progress on standard error.
+// Command report measures the whole field, speed first, then the grid of failures and protection, and writes
+// docs/benchmarks.md with its pictures. It shows its progress on standard error.
 //
-//	go run ./report                 everything; about ten minutes on two cores
+//	go run ./report                 everything; about a quarter of an hour on two cores
 //	go run ./report -short          seconds; prints the page and writes nothing
 //	go run ./report -short -out dir the same, written to dir
 package main
@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/brownout-go/breaker/benchmarks/internal/grid"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 	"github.com/brownout-go/breaker/benchmarks/internal/speed"
 )
@@ -60,20 +61,25 @@ type measurements struct {
 	bounds    []speed.BoundResult
 	sizes     []speed.SizeResult
 	rows      []speed.Row
+	settings  []speed.SettingCost
 	scenarios []protect.Scenario
 	results   protect.Results
+	grid      grid.Result
 }
 
 func measure(short bool) (*measurements, error) {
-	plan := speed.Full
+	plan, cells := speed.Full, grid.Full()
 	if short {
-		plan = speed.Short
+		plan, cells = speed.Short, grid.Short()
 	}
 	progress("speed: what the specification promises")
 	m := &measurements{short: short, scenarios: protect.Scenarios(short)}
 	m.bounds, m.sizes = speed.MeasureBounds(plan), speed.MeasureSizes()
 	progress("speed: the field")
 	m.rows = speed.MeasureField(plan)
+	m.settings = speed.MeasureSettings(plan)
+	progress("the grid of failures")
+	m.grid = cells.Run()
 	var err error
 	m.results, err = measureProtection(m.scenarios, short)
 	return m, err

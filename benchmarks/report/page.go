@@ -12,6 +12,8 @@ import (
 	"text/template"
 
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/grid"
+	"github.com/brownout-go/breaker/benchmarks/internal/markdown"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 	"github.com/brownout-go/breaker/benchmarks/internal/speed"
 )
@@ -27,6 +29,8 @@ func (m *measurements) writePage(w io.Writer) error {
 		"count": func() int { return len(m.losses()) }, "measured": m.measured, "short": func() bool { return m.short },
 		"bounds": m.boundTable, "sizes": m.sizeTable, "speed": m.speedTable, "floor": m.floor,
 		"scenarios": func() []protect.Scenario { return m.scenarios }, "protection": m.protectionTable, "command": command,
+		"changes": m.changeTable, "changecount": m.changeCount, "settings": m.settingTable,
+		"grid": func() grid.Result { return m.grid },
 	}
 	t, err := template.New("page").Funcs(functions).Parse(page)
 	if err != nil {
@@ -53,7 +57,7 @@ func versions() string {
 			rows = append(rows, row)
 		}
 	}
-	return table(2, []string{"module", "version"}, rows)
+	return markdown.Table(2, []string{"module", "version"}, rows)
 }
 
 func setups() string {
@@ -75,14 +79,15 @@ func (m *measurements) measured() int {
 
 func (m *measurements) lossTable() string {
 	blame := blames(readReasons(written))
-	header := []string{"", "measured", "first", "its figure", "ahead of ours", "zero settings", "with a ramp", "tuned", "to blame"}
+	header := []string{"", "measured", "first", "its figure", "ahead of ours", "zero settings", "with a ramp", "tuned",
+		"all three", "to blame"}
 	var rows [][]string
 	for i, l := range m.losses() {
 		row := []string{strconv.Itoa(i + 1), l.title, leaders(l.winners), l.best, strconv.Itoa(l.ahead)}
-		ours := append(slices.Clone(l.ours), "", "")[:3]
+		ours := append(slices.Clone(l.ours), "", "", "")[:4]
 		rows = append(rows, append(append(row, ours...), blame[l.key]))
 	}
-	return table(3, header, rows)
+	return markdown.Table(3, header, rows)
 }
 
 // leaders names who is first: all of them, or the first two and how many more.
@@ -124,7 +129,7 @@ func (m *measurements) boundTable() string {
 		rows = append(rows, []string{r.What, r.Against.Name, fmt.Sprintf("%.3f", r.Ratio()), bound, r.Verdict(),
 			fmt.Sprintf("%.0f", r.MineTook.Allocs)})
 	}
-	return table(2, []string{"ours", "against", "ratio", "at most", "", "allocations"}, rows)
+	return markdown.Table(2, []string{"ours", "against", "ratio", "at most", "", "allocations"}, rows)
 }
 
 func (m *measurements) sizeTable() string {
@@ -132,11 +137,11 @@ func (m *measurements) sizeTable() string {
 	for _, r := range m.sizes {
 		bound := "-"
 		if r.Most > 0 {
-			bound = grouped(int(r.Most))
+			bound = markdown.Grouped(int(r.Most))
 		}
-		rows = append(rows, []string{r.What, grouped(int(r.Bytes)), bound, r.Verdict()})
+		rows = append(rows, []string{r.What, markdown.Grouped(int(r.Bytes)), bound, r.Verdict()})
 	}
-	return table(1, []string{"breaker", "bytes", "at most", ""}, rows)
+	return markdown.Table(1, []string{"breaker", "bytes", "at most", ""}, rows)
 }
 
 // floor is the unit of the speed table.
@@ -157,11 +162,11 @@ func (m *measurements) speedTable() string {
 	for _, r := range m.rows {
 		row := []string{r.Name, cell(r.Success), cell(r.Parallel), cell(r.Refused), cell(r.HalfOpen), "-", "-"}
 		if r.Warm > 0 {
-			row[5], row[6] = grouped(int(r.Fresh)), grouped(int(r.Warm))
+			row[5], row[6] = markdown.Grouped(int(r.Fresh)), markdown.Grouped(int(r.Warm))
 		}
 		rows = append(rows, row)
 	}
-	return table(1, []string{"entry", "success", "success, all cores", "refusal, open", "refusal, half-open", "bytes, fresh",
+	return markdown.Table(1, []string{"entry", "success", "success, all cores", "refusal, open", "refusal, half-open", "bytes, fresh",
 		"bytes, with samples"}, rows)
 }
 
@@ -178,7 +183,7 @@ func (m *measurements) protectionTable(s protect.Scenario) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(1, header, rows)
+	return markdown.Table(1, header, rows)
 }
 
 // command reproduces one row of a scenario's table.

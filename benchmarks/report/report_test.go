@@ -3,8 +3,10 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/grid"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 	"github.com/brownout-go/breaker/benchmarks/internal/speed"
 	"github.com/stretchr/testify/assert"
@@ -19,6 +21,10 @@ func invented(edit func(scenario, entry string, figures []protect.Figure)) *meas
 	for _, name := range []string{"ours, zero settings", "ours, consecutive failures only", "peer"} {
 		m.rows = append(m.rows, speed.Row{Name: name, Success: timing(60), Parallel: timing(70), Fresh: 100, Warm: 200})
 	}
+	m.settings = []speed.SettingCost{{Name: "zero settings", Success: 1, Parallel: 1, Refused: 1}}
+	m.grid = grid.Plan{
+		Loads: []grid.Load{{PerSecond: 1, Length: time.Hour}}, Steady: []float64{0}, Shifts: []grid.Shift{{From: 0.01, To: 1}}, Runs: 1,
+	}.Run()
 	for _, s := range m.scenarios {
 		for _, e := range s.Entries() {
 			r := protect.Result{Scenario: s.Key, Entry: e.Name(), Figures: make([]protect.Figure, len(s.Columns))}
@@ -65,7 +71,44 @@ func TestLosses(t *testing.T) {
 		require.Len(t, losses, 1, test.name)
 		assert.Equal(t, "outage-100: time to open", losses[0].key, test.name)
 		assert.Equal(t, test.want, losses[0].winners[0], test.name)
-		assert.Len(t, losses[0].ours, 3, test.name)
+		assert.Len(t, losses[0].ours, 4, test.name)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	const zero, all = "ours, zero settings", "ours, all three"
+	figure := func(v float64) protect.Figure { return protect.Figure{Value: v} }
+	for _, test := range []struct {
+		name, entry, scenario string
+		column                int
+		figure                protect.Figure
+		want                  string // the verdict, if they differ
+	}{
+		{"as before", all, "outage-100", 0, figure(7), ""},
+		{"within a tie", all, "outage-100", 0, figure(7.05), ""},
+		{"opens sooner", all, "outage-100", 0, figure(6), better},
+		{"opens later", all, "outage-100", 0, figure(8), worse},
+		{"serves more, where more is better", all, "flapping", 0, figure(8), better},
+		{"serves less", all, "flapping", 0, figure(6), worse},
+		{"never opens", all, "outage-100", 0, protect.Figure{Note: protect.Never}, worse},
+		{"opens where nothing did", zero, "outage-100", 0, protect.Figure{Note: protect.Never}, better},
+		{"has nothing to recover from", all, "outage-100", 2, protect.Figure{Note: protect.Refused0}, "neither"},
+		{"another entry differs", "ours, tuned", "outage-100", 0, figure(6), ""},
+	} {
+		m := invented(func(scenario, entry string, figures []protect.Figure) {
+			if scenario == test.scenario && entry == test.entry {
+				figures[test.column] = test.figure
+			}
+		})
+		changes := m.changes()
+		if test.want == "" {
+			assert.Empty(t, changes, test.name)
+			continue
+		}
+		require.Len(t, changes, 1, test.name)
+		assert.Equal(t, test.want, changes[0].verdict, test.name)
+		assert.Contains(t, m.changeTable(), "| "+test.want+" |", test.name)
+		assert.Contains(t, m.changeCount(), "1 of the 44 measurements", test.name)
 	}
 }
 
@@ -116,6 +159,12 @@ func TestPage_has_every_scenario_and_every_entry(t *testing.T) {
 	}
 	for _, e := range entry.Field() {
 		assert.Contains(t, page.String(), "- **"+e.Name()+"**")
+	}
+	for _, text := range []string{
+		"ours four times", "| with a ramp | tuned | all three | to blame |", "0 of the 44 measurements of protection",
+		"| zero settings | 1.00 | 1.00 | 1.00 | 0 |", "| 1 | 0.0417 | sequential test | 0 |", "| 1 | limit | 3.2 |", "median of 1 run",
+	} {
+		assert.Contains(t, page.String(), text)
 	}
 	require.NoError(t, m.draw(t.TempDir()))
 }

@@ -1,0 +1,50 @@
+package speed
+
+import (
+	"github.com/brownout-go/breaker"
+	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+)
+
+// SettingCost is what ours costs with a setting on, as multiples of zero settings in the same run.
+type SettingCost struct {
+	Name                       string
+	Success, Parallel, Refused float64
+	Allocs                     float64 // per successful call
+}
+
+// settingCosts are the settings to measure: each of the three that are off by default, and all of them.
+func settingCosts() (names []string, benches []entry.Bench) {
+	all := entry.AllThree()
+	for _, s := range []struct {
+		name     string
+		settings breaker.Settings
+	}{
+		{"zero settings", breaker.Settings{}},
+		{"`Failures.FalseAlarmEvery`", breaker.Settings{Failures: all.Failures}},
+		{"`SlowCalls.TailQuantile`", breaker.Settings{SlowCalls: breaker.SlowCalls{TailQuantile: all.SlowCalls.TailQuantile}}},
+		{"`SlowCalls.Overdue`", breaker.Settings{SlowCalls: breaker.SlowCalls{Overdue: true}}},
+		{"all three", all},
+	} {
+		names, benches = append(names, s.name), append(benches, entry.OursBench(s.settings))
+	}
+	return names, benches
+}
+
+// MeasureSettings times ours with each of the three settings, all interleaved in one run.
+func MeasureSettings(plan Plan) []SettingCost {
+	names, benches := settingCosts()
+	var contestants []Contestant
+	for i, b := range benches {
+		contestants = append(contestants, Contestant{Name: names[i], Loop: b.Success},
+			Contestant{Name: names[i], Loop: b.Success, Parallel: true}, Contestant{Name: names[i], Loop: b.Refused})
+	}
+	timings := plan.Measure(contestants)
+	ratio := func(setting, what int) float64 {
+		return timings[3*setting+what].Nanoseconds / timings[what].Nanoseconds
+	}
+	costs := make([]SettingCost, len(names))
+	for i, name := range names {
+		costs[i] = SettingCost{name, ratio(i, 0), ratio(i, 1), ratio(i, 2), timings[3*i].Allocs}
+	}
+	return costs
+}
