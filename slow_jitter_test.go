@@ -111,3 +111,25 @@ func TestOpensSaturate(t *testing.T) {
 	}
 	assert.Equal(t, uint32(1<<31-1), b.machine.opens)
 }
+
+// An admission opens the circuit for calls that are overdue. That fast calls have left the window since the last recording, so
+// that the slow ones alone would do, is for the next recording to judge.
+func TestAdmissionOpensForOverdueCallsAlone(t *testing.T) {
+	c := new(handClock)
+	b := MustNew(only(func(s *Settings) {
+		s.SlowCallThreshold, s.SlowCalls.Overdue, s.MinCalls, s.Window, s.Clock = time.Second, true, 10, 10*time.Second, c
+	}))
+	for range 11 {
+		report(t, b, Success, 0)
+	}
+	c.advance(5 * time.Second)
+	for range 10 {
+		report(t, b, Success, 2*time.Second)
+	}
+	c.advance(5500 * time.Millisecond)
+	require.Equal(t, 1.0, b.Snapshot().Counts.SlowRatio())
+	p, err := b.TryAcquire(t.Context())
+	require.NoError(t, err)
+	p.RecordLatency(Success, 2*time.Second)
+	assert.Equal(t, ReasonSlowCalls, b.Snapshot().Reason)
+}

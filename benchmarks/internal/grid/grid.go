@@ -77,7 +77,7 @@ const (
 	Within = 5 * time.Minute
 )
 
-// Full is the plan of the page: as many days as take two cores a minute or two. With fewer than ten, a single false open by chance
+// Full is the plan of the page: as many days as take two cores a minute or two. With fewer than ten, one false open by chance
 // would count as more than the three that are allowed.
 func Full() Plan {
 	return Plan{
