@@ -45,6 +45,7 @@ func TestLateReadingIsNoClockSetBack(t *testing.T) {
 		t.Run(test.late.String(), func(t *testing.T) {
 			c := new(racingClock)
 			b := MustNew(brittle(c))
+			c.advance(time.Minute)
 			trip(t, b)
 			c.meanwhile = func() {
 				c.advance(test.late)

@@ -35,6 +35,18 @@ func TestClockSlightlyBehindIsClamped(t *testing.T) {
 	d.requireRetryAfter(9 * time.Second)
 }
 
+// What such a reading decides is decided at the last time seen.
+func TestClockSlightlyBehindWhileTripping(t *testing.T) {
+	d := drive(t, breaker.Settings{})
+	d.clock.Add(100 * time.Second)
+	d.report(transient, transient, transient, transient)
+	tripped := d.clock.Now()
+	d.back(500 * time.Millisecond)
+	d.report(transient)
+	assert.Equal(t, tripped, d.last().At)
+	d.requireRetryAfter(firstBreak)
+}
+
 // One that is further behind means that the clock was set back: time goes on from the last reading.
 func TestClockSetBack(t *testing.T) {
 	for _, by := range []time.Duration{time.Second + 1, 10 * time.Minute, 1000 * time.Hour} {

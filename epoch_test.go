@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -59,6 +60,44 @@ func requireDiscarded(t *testing.T, d *driven, e ending, p *breaker.Permit) {
 	assert.False(t, e.end(t, p), "it must not count")
 	assert.Equal(t, want, d.Snapshot())
 	assert.Len(t, d.changes, changes)
+}
+
+// The shortest way through Execute, which takes no lock where nothing is measured, must look at the epoch as well.
+func TestLateSuccessOfExecuteChangesNothing(t *testing.T) {
+	for name, settings := range map[string]breaker.Settings{"adaptive": {}, "consecutive alone": onlyConsecutive()} {
+		for _, state := range []breaker.State{breaker.Open, breaker.Closed} {
+			t.Run(name+"/"+state.String(), func(t *testing.T) {
+				d := drive(t, settings)
+				require.NoError(t, d.Execute(t.Context(), func(context.Context) error {
+					d.trip()
+					if state == breaker.Closed {
+						d.Reset()
+					}
+					return nil
+				}))
+				d.requireState(state)
+				assert.Equal(t, breaker.Totals{Transient: 5, Discarded: 1, Opens: 1}, d.Snapshot().Totals)
+			})
+		}
+	}
+}
+
+// A success ends the streak and is counted, whichever way it takes.
+func TestSuccessOfExecuteEndsTheStreak(t *testing.T) {
+	for name, settings := range map[string]breaker.Settings{"adaptive": {}, "consecutive alone": onlyConsecutive()} {
+		t.Run(name, func(t *testing.T) {
+			d := drive(t, settings)
+			for successes := range uint64(3) {
+				require.Equal(t, successes, d.Snapshot().Totals.Successes)
+				d.report(transient, transient, transient, transient)
+				require.NoError(t, d.Execute(t.Context(), func(context.Context) error { return nil }))
+				require.Zero(t, d.Snapshot().Counts.ConsecutiveFailures)
+			}
+			require.NoError(t, d.Execute(t.Context(), func(context.Context) error { return nil }))
+			assert.Equal(t, uint64(4), d.Snapshot().Totals.Successes)
+			d.trip()
+		})
+	}
 }
 
 // A probe of an earlier half-open period is as late as a call from before: its circuit has opened again since.

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -238,4 +239,43 @@ func TestProbeTimeoutIsTheMaximumBreakByDefault(t *testing.T) {
 			assert.Equal(t, breaker.Open, d.refused().State)
 		})
 	}
+}
+
+// Probes and ramp calls that go through Execute decide like those that are recorded by hand.
+func TestProbesThroughExecute(t *testing.T) {
+	ramp := ramped
+	ramp.HalfOpenProbes = 1
+	for name, test := range map[string]struct {
+		settings breaker.Settings
+		want     breaker.State
+	}{
+		"adaptive":          {breaker.Settings{}, breaker.Closed},
+		"consecutive alone": {onlyConsecutive(), breaker.Closed},
+		"ramp":              {ramp, breaker.Recovering},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := drive(t, test.settings)
+			for range 30 { // so that no quantile is due
+				d.runs(nil)
+			}
+			d.trip()
+			d.clock.Add(firstBreak)
+			d.runs(nil)
+			d.requireState(breaker.HalfOpen)
+			d.runs(nil)
+			d.requireState(test.want)
+			assert.Equal(t, breaker.ReasonProbesSucceeded, d.last().Reason)
+			d.clock.Add(10 * time.Second)
+			d.runs(nil)
+			d.requireState(breaker.Closed)
+		})
+	}
+}
+
+// runs is a call that must be admitted and returns err.
+func (d *driven) runs(err error) {
+	d.t.Helper()
+	ran := false
+	require.Equal(d.t, err, d.Execute(d.t.Context(), func(context.Context) error { ran = true; return err }))
+	require.True(d.t, ran)
 }

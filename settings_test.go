@@ -174,17 +174,24 @@ func TestDefaultsOfValidSettingsAreValid(t *testing.T) {
 	assert.Greater(t, valid, 200)
 }
 
-// A race that is met exactly must not be lost to the rounding of its product. These settings were valid as they were written,
-// and what WithDefaults made of them was not.
+// A race that is met exactly must not be lost to the rounding of its product. Some of these were refused; others were valid as
+// they were written, and what WithDefaults made of them was not.
 func TestRegression_RaceMetExactly(t *testing.T) {
 	for _, s := range []breaker.Settings{
 		{Window: 15 * time.Second, SlowCallRatio: 0.07, SlowCalls: breaker.SlowCalls{Quantile: 0.007}},
 		{Window: 2150 * time.Second, SlowCallRatio: 0.012, SlowCalls: breaker.SlowCalls{Quantile: 0.172}},
 		{SlowCallRatio: 0.1, SlowCalls: breaker.SlowCalls{TailQuantile: 0.95}},
+		{SlowCallRatio: 0.07, SlowCalls: breaker.SlowCalls{Quantile: 0.001, Window: 4200 * time.Second}},
+		{Window: 15 * time.Second, Failures: breaker.Failures{Multiple: 1.08, Window: 32400 * time.Millisecond}},
 	} {
-		s.Failures.Off = true
-		require.NoError(t, s.Validate())
-		d := s.WithDefaults()
-		require.NoError(t, d.Validate())
+		assert.NoError(t, s.Validate())
+		assert.NoError(t, s.WithDefaults().Validate())
+		for _, window := range []*time.Duration{&s.SlowCalls.Window, &s.Failures.Window} {
+			if *window > 0 {
+				*window--
+				assert.Error(t, s.Validate(), "a nanosecond less is too little")
+				*window++
+			}
+		}
 	}
 }

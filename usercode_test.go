@@ -71,6 +71,7 @@ func TestRandomThatIsOutOfRange(t *testing.T) {
 		"one":       {func() float64 { return 1 }, firstBreak - 1, firstBreak, nil},
 		"infinite":  {func() float64 { return math.Inf(1) }, firstBreak - 1, firstBreak, nil},
 		"no number": {math.NaN, firstBreak / 2, firstBreak, nil},
+		"not given": {nil, firstBreak / 2, firstBreak, nil},
 		"a panic":   {func() float64 { panic("no entropy") }, firstBreak / 2, firstBreak, "no entropy"},
 	} {
 		t.Run(name, func(t *testing.T) {
