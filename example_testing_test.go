@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 type prices struct {
 	breaker *breaker.Breaker
 	ask     func(context.Context) (int, error)
-	last    int
+	last    atomic.Int64
 }
 
 // newPrices takes the clock from its caller; nil is the real one.
@@ -39,22 +40,22 @@ func newPrices(ask func(context.Context) (int, error), clk breaker.Clock) *price
 func (p *prices) price(ctx context.Context) (int, error) {
 	price, err := breaker.Execute(ctx, p.breaker, p.ask)
 	if errors.Is(err, breaker.ErrRejected) {
-		return p.last, nil
+		return int(p.last.Load()), nil
 	}
 	if err == nil {
-		p.last = price
+		p.last.Store(int64(price))
 	}
 	return price, err
 }
 
 // priceService is a dependency for tests.
 type priceService struct {
-	asked int
+	asked atomic.Int64
 	err   error
 }
 
 func (s *priceService) ask(context.Context) (int, error) {
-	s.asked++
+	s.asked.Add(1)
 	return 7, s.err
 }
 
@@ -64,7 +65,7 @@ func Example_fakeClock() {
 	p := newPrices(service.ask, clk)
 	show := func() {
 		price, err := p.price(context.Background())
-		fmt.Println(price, err, "- asked", service.asked)
+		fmt.Println(price, err, "- asked", service.asked.Load())
 	}
 	show()
 	service.err = errors.New("down")
@@ -98,13 +99,13 @@ func TestPricesWithMockClock(t *testing.T) {
 	price, err := p.price(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 7, price)
-	assert.Equal(t, 3, service.asked, "not asked during the break")
+	assert.EqualValues(t, 3, service.asked.Load(), "not asked during the break")
 
 	service.err = nil
 	clk.Add(1)
 	_, err = p.price(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, 4, service.asked, "asked again after it")
+	assert.EqualValues(t, 4, service.asked.Load(), "asked again after it")
 }
 
 // In a synctest bubble the real clock is a fake one, so nothing has to be handed in, and calls in flight can be tested too.
@@ -128,10 +129,10 @@ func TestPricesWithSynctest(t *testing.T) {
 		assert.Equal(t, 1, p.breaker.Snapshot().ProbesInFlight)
 		_, err := p.price(t.Context())
 		require.NoError(t, err, "refused beside the probe: the last price stands in")
-		assert.Equal(t, 2, service.asked)
+		assert.EqualValues(t, 2, service.asked.Load())
 		time.Sleep(3 * time.Second)
 		synctest.Wait() // until the probe is back
-		assert.Equal(t, 3, service.asked)
+		assert.EqualValues(t, 3, service.asked.Load())
 		assert.Equal(t, breaker.HalfOpen, p.breaker.State(), "one more probe to go")
 	})
 }
