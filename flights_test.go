@@ -90,7 +90,7 @@ func FuzzFlights(f *testing.F) {
 		var now time.Duration
 		var list []flight
 		flights := newFlights(10 * time.Second)
-		for _, step := range steps {
+		for _, step := range steps[:min(len(steps), 300)] { // every step looks at all of them
 			if step&0x80 == 0 {
 				now += time.Duration(step) * 250 * time.Millisecond
 				list = append(list, flight{now, flights.begin(now)})
