@@ -157,13 +157,27 @@ func TestLatencyIsMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			atLimit := drive(t, breaker.Settings{SlowCallThreshold: took})
+			atLimit.clock.Add(time.Hour) // so that neither end of the call is at zero
 			call(atLimit)
 			assert.Zero(t, atLimit.Snapshot().Totals.Slow, "not longer than it took")
 			beyond := drive(t, breaker.Settings{SlowCallThreshold: took - 1})
+			beyond.clock.Add(time.Hour)
 			call(beyond)
 			assert.Equal(t, uint64(1), beyond.Snapshot().Totals.Slow)
 		})
 	}
+}
+
+// What Execute measures is what becomes normal, from the first sample on.
+func TestLatencyOfExecuteIsTheBaseline(t *testing.T) {
+	d := drive(t, breaker.Settings{})
+	d.clock.Add(time.Hour)
+	for range 20 {
+		require.NoError(t, d.Execute(t.Context(), func(context.Context) error { d.clock.Add(10 * time.Millisecond); return nil }))
+	}
+	normal, ok := d.NormalLatency()
+	assert.True(t, ok)
+	assert.Equal(t, 10240*time.Microsecond, normal)
 }
 
 // Neither the classification nor the delivery of an event is the dependency's latency. But the break is served from when it
