@@ -14,7 +14,8 @@ var ErrRejected = errors.New("breaker: call rejected")
 // by all callers refused in the same period and state, so it is read-only.
 //
 // Do not retry before [RejectedError.RetryAfter], and do not take a refusal for the dependency's answer: the work is neither
-// done nor wrong, it has not been tried.
+// done nor wrong, it has not been tried. Where RetryAfter is false no break tells when: a half-open or recovering circuit admits
+// some calls already, so try again with the next item or after a moment of your own; an isolated one waits for a person.
 type RejectedError struct {
 	Name   string // of the breaker
 	State  State  // Open, HalfOpen, Recovering or Isolated
