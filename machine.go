@@ -421,7 +421,6 @@ func (m *machine) isolate(now time.Duration) *transition {
 func (m *machine) reset(now time.Duration) *transition {
 	if m.state == Closed {
 		m.forget()
-		m.opens = 0
 		return nil
 	}
 	return m.close(now, ReasonReset)

@@ -138,3 +138,15 @@ func TestNewCopiesTheSettings(t *testing.T) {
 	assert.Equal(t, "orders", b.Name())
 	assert.Equal(t, breaker.Settings{Name: "other"}, s, "nor does New write to them")
 }
+
+// A zero breaker asked with a context that had ended gave the context's error, so the mistake stayed hidden until some call came
+// with time left.
+func TestRegression_ZeroBreakerPanicsAlsoWhereTheContextHasEnded(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var zero breaker.Breaker
+	requirePanics(t, map[string]func(){
+		"TryAcquire": func() { _, _ = zero.TryAcquire(ended) },
+		"Execute":    func() { _ = zero.Execute(ended, func(context.Context) error { return nil }) },
+	}, "zero Breaker")
+}

@@ -174,6 +174,7 @@ func (b *Breaker) admit(ctx context.Context, how manner) (c call, err error) {
 		panic("breaker: nil *Breaker")
 	}
 	if err = ctx.Err(); err != nil {
+		b.mustBeMade()
 		return c, err
 	}
 	w := b.word.Load()
