@@ -322,6 +322,18 @@ func (b *Breaker) lock(reading time.Duration) (now time.Duration) {
 	return now
 }
 
+// lockFor is lock for a function that may have to release the lock after a panic: see ownFault.
+func (b *Breaker) lockFor(held *bool, reading time.Duration) (now time.Duration) {
+	now = b.lock(reading)
+	*held = true
+	return now
+}
+
+func (b *Breaker) unlockFor(held *bool) {
+	*held = false
+	b.mu.Unlock()
+}
+
 // lateLocked returns the time for a reading that is not ahead of the last one. One far behind is either late, because its
 // goroutine was held up before it got the lock, or the clock was set back: only a new reading tells.
 func (b *Breaker) lateLocked(reading time.Duration) time.Duration {
@@ -430,7 +442,7 @@ func (b *Breaker) newRefusals(reason Reason, cause error) *refusals {
 }
 
 // settleFast records what nearly every call is, a fast success in Closed, from which nothing can come. It reports false, and has
-// done nothing, for any other, which is for settle.
+// done nothing, for any other, which is for settle. A defer would cost too much here: unwinding looks for a panic in it by name.
 func (b *Breaker) settleFast(c *call, reading, latency time.Duration) (counted, settled bool) {
 	b.mu.Lock()
 	now, ok := b.machine.advance(reading)
@@ -444,35 +456,45 @@ func (b *Breaker) settleFast(c *call, reading, latency time.Duration) (counted, 
 // settle records an outcome with its latency at a reading of the clock and delivers what came of it. It reports whether the
 // outcome counted.
 func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) bool {
-	var r float64
-	if o == Transient && b.jittered() {
-		r = b.random(ctx)
-	}
-	now := b.lock(reading)
-	if o == Success && b.machine.maybeSlow(now, latency) && b.jittered() && b.machine.slowTrips(now, &c.ticket, latency) {
-		b.mu.Unlock()
-		r = b.random(ctx)
-		now = b.lock(reading)
-	}
-	counted, change := b.machine.settle(now, &c.ticket, o, latency, r)
-	if change == nil && !b.sampled {
-		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
-	}
-	if change == nil && c.ticket.slot == noSlot {
-		b.mu.Unlock()
-		return counted
-	}
-	if change != nil {
-		b.commitLocked(ctx, change, failureOf(change, o, err))
-	} else if b.someoneWaitsLocked() {
-		b.machine.offerAnew(now)
-		b.wakeLocked()
-	}
-	b.mu.Unlock()
+	counted, change := b.record(ctx, c, reading, o, latency, err)
 	if change != nil {
 		b.deliver()
 	}
 	return counted
+}
+
+// record is settle without the delivery.
+func (b *Breaker) record(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) (
+	counted bool, change *transition) {
+	var r float64
+	if o == Transient && b.jittered() {
+		r = b.random(ctx)
+	}
+	held := false
+	defer func() {
+		if held {
+			b.ownFault(ctx, recover())
+		}
+	}()
+	now := b.lockFor(&held, reading)
+	if o == Success && b.machine.maybeSlow(now, latency) && b.jittered() && b.machine.slowTrips(now, &c.ticket, latency) {
+		b.unlockFor(&held)
+		r = b.random(ctx)
+		now = b.lockFor(&held, reading)
+	}
+	counted, change = b.machine.settle(now, &c.ticket, o, latency, r)
+	if change == nil && !b.sampled {
+		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
+	}
+	switch {
+	case change != nil:
+		b.commitLocked(ctx, change, failureOf(change, o, err))
+	case c.ticket.slot != noSlot && b.someoneWaitsLocked():
+		b.machine.offerAnew(now)
+		b.wakeLocked()
+	}
+	b.unlockFor(&held)
+	return counted, change
 }
 
 // failureOf returns the failure that decided a change: the error of an outcome that failed and opened the circuit. A cohort can

@@ -41,37 +41,52 @@ func (b *Breaker) known(ctx context.Context, o Outcome, from string) Outcome {
 }
 
 // abandon records a call whose goroutine does not return from it: a panic is a failure, runtime.Goexit says nothing. It is
-// deferred, and recovers nothing, so that the trace of the panic stays whole.
-func (b *Breaker) abandon(ctx context.Context, c *call) {
+// deferred, and recovers nothing, so that the trace of the panic stays whole. It reports false, and has done nothing, if the
+// fault is our own.
+func (b *Breaker) abandon(ctx context.Context, c *call) bool {
 	o := Transient
-	if exiting() {
+	switch unwinding() {
+	case byFault:
+		return false
+	case byGoexit:
 		o = Ignored
 	}
 	end := b.elapsed()
 	b.settle(ctx, c, end, o, end-c.start, nil)
+	return true
 }
 
-// exiting tells, in a deferred function, whether it runs because of runtime.Goexit. The stack knows: the nearest of the two
-// runtime functions that run deferred calls.
-func exiting() bool {
+// cause is why deferred functions run before their function has returned.
+type cause uint8
+
+const (
+	byPanic cause = iota
+	byGoexit
+	byFault // a panic in settleFast, with the lock held
+)
+
+// unwinding tells, in a deferred function, why it runs. The stack knows: the nearest of the two runtime functions that run
+// deferred calls, and what panicked.
+func unwinding() cause {
 	var pcs [64]uintptr
+	panicking := false
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		frames := runtime.CallersFrames(pcs[:n])
-		for {
-			frame, more := frames.Next()
+		for more := n > 0; more; {
+			var frame runtime.Frame
+			frame, more = frames.Next()
 			switch {
-			case frame.Function == "runtime.Goexit":
-				return true
+			case frame.Function == "runtime.Goexit" && !panicking:
+				return byGoexit
 			case strings.HasPrefix(frame.Function, "runtime.gopanic"):
-				return false
-			}
-			if !more {
-				break
+				panicking = true
+			case strings.HasSuffix(frame.Function, ".(*Breaker).settleFast"):
+				return byFault
 			}
 		}
 		if n < len(pcs) {
-			return false
+			return byPanic
 		}
 	}
 }

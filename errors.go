@@ -49,10 +49,11 @@ func (e *RejectedError) Error() string {
 func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
 
 // CallbackError tells of a function in [Settings] or of a subscriber that failed: it returned an error, panicked, called
-// [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected.
+// [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected. A fault of the
+// breaker itself is told of in the same way, and the call goes on as if there were no breaker.
 type CallbackError struct {
 	Name     string // of the breaker
-	Callback string // the field or method it was given to, such as OnStateChange or Subscribe
+	Callback string // the field or method it was given to, such as OnStateChange or Subscribe; Breaker: a fault of its own
 	Err      error  // what it returned, or what was wrong with the value; nil after a panic
 	Panic    any    // what it panicked with
 	Stack    []byte // of the panic

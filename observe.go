@@ -54,6 +54,7 @@ func (b *Breaker) observe(e event) {
 
 // askBreakDuration lets BreakDurationFunc replace the break that e began, if that is still being served.
 func (b *Breaker) askBreakDuration(ctx context.Context, e event) {
+	defer func() { b.contained(ctx, recover()) }()
 	if !b.serves(e.epoch) {
 		return
 	}
@@ -111,7 +112,23 @@ func (b *Breaker) guard(ctx context.Context, callback string, f func()) (returne
 	return true
 }
 
-// report tells OnCallbackError of a fault in user code. A fault in that one is swallowed: there is nobody left to tell.
+// ownFault ends a panic that came while the lock was held, where no code of the user runs. The lock is released and the fault
+// reported: neither the result of the call nor the calls after it suffer from it.
+func (b *Breaker) ownFault(ctx context.Context, p any) {
+	b.mu.Unlock()
+	b.contained(ctx, p)
+}
+
+// contained reports a panic that was recovered where all code is our own, and whether there was one.
+func (b *Breaker) contained(ctx context.Context, p any) bool {
+	if p == nil {
+		return false
+	}
+	b.report(callbackContext(ctx), &CallbackError{Callback: "Breaker", Panic: p, Stack: debug.Stack()})
+	return true
+}
+
+// report tells OnCallbackError of a fault in user code, or of our own. A fault in that one is swallowed: there is nobody left to tell.
 func (b *Breaker) report(ctx context.Context, failure *CallbackError) {
 	failure.Name = b.settings.Name
 	contain("OnCallbackError", func() error {

@@ -15,7 +15,7 @@ import (
 // counts as Transient and goes on unchanged; runtime.Goexit counts as Ignored.
 //
 // Execute samples one attempt: put retries outside it.
-func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) error {
+func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (err error) {
 	if fn == nil {
 		panic("breaker: Execute of a nil function")
 	}
@@ -25,8 +25,8 @@ func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) e
 	}
 	settled := false
 	defer func() {
-		if !settled {
-			b.abandon(ctx, &c)
+		if !settled && !b.abandon(ctx, &c) {
+			b.ownFault(ctx, recover())
 		}
 	}()
 	err = fn(ctx)
@@ -53,8 +53,8 @@ func ExecuteClassified[T any](ctx context.Context, b *Breaker, fn func(context.C
 	}
 	settled := false
 	defer func() {
-		if !settled {
-			b.abandon(ctx, &c)
+		if !settled && !b.abandon(ctx, &c) {
+			b.ownFault(ctx, recover())
 		}
 	}()
 	value, err = fn(ctx)
@@ -115,8 +115,8 @@ func (p *Permit) Done(ctx context.Context, err error) bool {
 	}
 	settled := false
 	defer func() {
-		if !settled {
-			p.breaker.abandon(ctx, &p.call)
+		if !settled && !p.breaker.abandon(ctx, &p.call) {
+			p.breaker.ownFault(ctx, recover())
 		}
 	}()
 	counted := p.breaker.finish(ctx, &p.call, err, nil)

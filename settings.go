@@ -125,7 +125,8 @@ type Settings struct {
 	// It may call anything on any breaker. Its context carries the values of the call that caused the change, not its
 	// cancellation; for Isolate and Reset it is empty.
 	OnStateChange func(context.Context, StateChange)
-	// OnCallbackError hears of functions given to the breaker that failed. Its own panic is swallowed. nil: slog.Default logs it.
+	// OnCallbackError hears of functions given to the breaker that failed, and of faults of the breaker itself. Its own panic
+	// is swallowed. nil: slog.Default logs it.
 	OnCallbackError func(context.Context, *CallbackError)
 	// Monitor watches this breaker among others.
 	Monitor *Monitor

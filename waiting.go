@@ -55,19 +55,35 @@ func (b *Breaker) delay(ctx context.Context) {
 }
 
 // lockToAdmit takes the lock and returns the time, and a random number where the admission itself may need one.
-func (b *Breaker) lockToAdmit(ctx context.Context) (now time.Duration, r float64) {
-	now = b.lock(b.elapsed())
+func (b *Breaker) lockToAdmit(ctx context.Context, held *bool) (now time.Duration, r float64) {
+	now = b.lockFor(held, b.elapsed())
 	if b.jittered() && b.machine.opensAt(now) {
-		b.mu.Unlock()
+		b.unlockFor(held)
 		r = b.random(ctx)
-		now = b.lock(b.elapsed())
+		now = b.lockFor(held, b.elapsed())
 	}
 	return now, r
 }
 
 // ask asks for a caller that comes. It is admitted, or becomes a waiter if it would wait and there is room, or is refused.
-func (b *Breaker) ask(ctx context.Context, wait bool) (t ticket, w *waiter, err error) {
-	now, r := b.lockToAdmit(ctx)
+func (b *Breaker) ask(ctx context.Context, wait bool) (ticket, *waiter, error) {
+	t, w, change, err := b.askOnce(ctx, wait)
+	if change != nil {
+		b.deliverAside(w)
+	}
+	return t, w, err
+}
+
+// askOnce is ask without the delivery. After a fault of our own the call is admitted, and not sampled.
+func (b *Breaker) askOnce(ctx context.Context, wait bool) (t ticket, w *waiter, change *transition, err error) {
+	held := false
+	defer func() {
+		if held {
+			b.ownFault(ctx, recover())
+			t, w, change, err = ticket{epoch: unsampled}, nil, nil, nil
+		}
+	}()
+	now, r := b.lockToAdmit(ctx, &held)
 	t, ok, change := b.machine.admit(now, b.newcomerLocked(wait), r)
 	b.commitLocked(ctx, change, nil)
 	switch {
@@ -80,11 +96,8 @@ func (b *Breaker) ask(ctx context.Context, wait bool) (t ticket, w *waiter, err 
 	if !ok && b.machine.state == Recovering && b.machine.period.ramp.credit >= 1 {
 		b.wakeLocked() // the call has brought the first waiter its credit
 	}
-	b.mu.Unlock()
-	if change != nil {
-		b.deliverAside(w)
-	}
-	return t, w, err
+	b.unlockFor(&held)
+	return t, w, change, err
 }
 
 // deliverAside delivers a change that a caller made which waits, or nil for one that does not. It is out of the queue
@@ -119,7 +132,14 @@ func (b *Breaker) hasRoomLocked() bool {
 
 // await waits until a caller in the queue is admitted, its context ends or it has waited too long. Nothing polls: the first in
 // the queue is woken by every change that may serve it, and by an alarm for what time alone brings.
-func (b *Breaker) await(ctx context.Context, w *waiter) (ticket, error) {
+//
+// After a fault of our own the call is admitted, and not sampled.
+func (b *Breaker) await(ctx context.Context, w *waiter) (t ticket, err error) {
+	defer func() {
+		if b.contained(ctx, recover()) {
+			t, err = ticket{epoch: unsampled}, nil
+		}
+	}()
 	defer b.leave(w)
 	var expiry <-chan time.Time
 	if b.settings.MaxWait != Disabled {
@@ -144,21 +164,8 @@ func (b *Breaker) await(ctx context.Context, w *waiter) (ticket, error) {
 }
 
 // askAgain asks for a caller in the queue. One whose wait has expired is refused if it is not admitted now.
-func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (t ticket, ok bool, err error) {
-	now, r := b.lockToAdmit(ctx)
-	who := behind
-	if b.waiting.head == w {
-		who = first
-	}
-	t, ok, change := b.machine.admit(now, who, r)
-	b.commitLocked(ctx, change, nil)
-	if !ok && expired {
-		err = b.refuseLocked(now)
-	}
-	if ok || expired {
-		b.waiting.remove(w)
-	}
-	b.mu.Unlock()
+func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (ticket, bool, error) {
+	t, ok, change, err := b.askOnceAgain(ctx, w, expired)
 	switch {
 	case change == nil:
 	case ok || expired:
@@ -167,6 +174,32 @@ func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (t tick
 		b.deliverAside(w)
 	}
 	return t, ok, err
+}
+
+// askOnceAgain is askAgain without the delivery. After a fault of our own the call is admitted, and not sampled.
+func (b *Breaker) askOnceAgain(ctx context.Context, w *waiter, expired bool) (t ticket, ok bool, change *transition, err error) {
+	held := false
+	defer func() {
+		if held {
+			b.ownFault(ctx, recover())
+			t, ok, change, err = ticket{epoch: unsampled}, true, nil, nil
+		}
+	}()
+	now, r := b.lockToAdmit(ctx, &held)
+	who := behind
+	if b.waiting.head == w {
+		who = first
+	}
+	t, ok, change = b.machine.admit(now, who, r)
+	b.commitLocked(ctx, change, nil)
+	if !ok && expired {
+		err = b.refuseLocked(now)
+	}
+	if ok || expired {
+		b.waiting.remove(w)
+	}
+	b.unlockFor(&held)
+	return t, ok, change, err
 }
 
 // leave takes a caller out of the queue, if it is still there, and hands its turn on.

@@ -1,3 +1,0 @@
-module github.com/brownout-go/breaker/tools/mutate
-
-go 1.26
