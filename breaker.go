@@ -483,15 +483,15 @@ func (b *Breaker) record(ctx context.Context, c *call, reading time.Duration, o 
 		now = b.lockFor(&held, reading)
 	}
 	counted, change = b.machine.settle(now, &c.ticket, o, latency, r)
-	if change == nil && !b.sampled {
-		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
-	}
 	switch {
 	case change != nil:
 		b.commitLocked(ctx, change, failureOf(change, o, err))
 	case c.ticket.slot != noSlot && b.someoneWaitsLocked():
 		b.machine.offerAnew(now)
 		b.wakeLocked()
+	}
+	if !b.sampled {
+		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
 	}
 	b.unlockFor(&held)
 	return counted, change

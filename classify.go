@@ -73,7 +73,7 @@ func unwinding() cause {
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		frames := runtime.CallersFrames(pcs[:n])
-		for more := n > 0; more; {
+		for more := true; more; {
 			var frame runtime.Frame
 			frame, more = frames.Next()
 			switch {

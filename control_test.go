@@ -122,6 +122,28 @@ func TestControl_ContextAlreadyDone(t *testing.T) {
 }
 
 // Waiting inside a callback would be waiting for oneself, or in a circle for each other.
+// Where there is nothing left to change, it still waits for what observers are being told.
+func TestControl_WaitsForADeliveryInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, heard := make(chan struct{}), new(watchLog)
+		s := brittle(nil)
+		s.OnStateChange = func(ctx context.Context, c StateChange) {
+			<-release
+			heard.add(ctx, c)
+		}
+		b := MustNew(s)
+		go b.Isolate()
+		synctest.Wait()
+		returned := make(chan error, 1)
+		go func() { returned <- b.IsolateContext(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, returned, "the observer has not seen the change")
+		close(release)
+		require.NoError(t, <-returned)
+		require.Equal(t, []State{Isolated}, heard.states())
+	})
+}
+
 func TestControl_FromInsideACallback(t *testing.T) {
 	for _, c := range contextControls {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func TestRegression_FaultOfOurOwn(t *testing.T) {
 	succeed := func(context.Context) error { return nil }
 	fail := func(context.Context) error { return errDown }
 	closed := func(t *testing.T, b *Breaker, _ *handClock) { pass(t, b) } // whose next fast success is recorded the fast way
-	noWindow := func(m *machine) func() { // whose buckets have no width
+	noWindow := func(m *machine) func() {                                 // whose buckets have no width
 		window := m.window
 		m.window = new(ring)
 		return func() { m.window = window }

@@ -212,6 +212,21 @@ func TestGroup_Idle(t *testing.T) {
 	}
 }
 
+// Idle counts from the last Get, however old the group is.
+func TestGroup_IdleCountsFromTheLastGet(t *testing.T) {
+	mock := clock.NewMock()
+	g, err := NewGroup(func(string) Settings { return brittle(mock) }, GroupSettings{Idle: time.Minute, Clock: mock})
+	require.NoError(t, err)
+	mock.Add(50 * time.Second)
+	ask(t, g, "a")
+	mock.Add(20 * time.Second)
+	ask(t, g, "b")
+	assert.Equal(t, []string{"a", "b"}, keys(g))
+	mock.Add(40 * time.Second)
+	ask(t, g, "b")
+	assert.Equal(t, []string{"b"}, keys(g))
+}
+
 // The breaker that is asked for has been idle until now, and is not any more.
 func TestGroup_GetOfAnIdleOne(t *testing.T) {
 	mock := clock.NewMock()

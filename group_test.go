@@ -274,6 +274,21 @@ func TestGroup_All(t *testing.T) {
 	assert.Zero(t, g.Len())
 }
 
+// A key that has been asked for a few times is found without the lock, its neighbours too.
+func TestGroup_WarmGetTakesNoLock(t *testing.T) {
+	g := newGroup(t, 3, clock.NewMock())
+	a, b := ask(t, g, "a"), ask(t, g, "b")
+	for range 3 {
+		ask(t, g, "a")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := *g.known.Load()
+	require.Len(t, known, 2)
+	assert.Same(t, a, ask(t, g, "a"))
+	assert.Same(t, b, ask(t, g, "b"))
+}
+
 func TestGroup_WarmGetDoesNotAllocate(t *testing.T) {
 	g := newGroup(t, 0, nil)
 	for range 10 {

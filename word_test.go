@@ -99,3 +99,29 @@ func TestRegression_SuccessEndsTheStreakOfASpareProbe(t *testing.T) {
 	call(Transient)
 	assert.Equal(t, Closed, b.State())
 }
+
+// What a closed breaker answers, and a refusal while the break goes on, costs no lock: neither looks at the machine, whatever
+// that may say meanwhile.
+func TestAnswersThatTakeNoLock(t *testing.T) {
+	t.Run("closed", func(t *testing.T) {
+		b := MustNew(brittle(nil))
+		repair := spoil(b, Isolated)
+		assert.Equal(t, Closed, b.State())
+		p, err := b.TryAcquire(t.Context())
+		require.NoError(t, err)
+		repair()
+		p.Release()
+	})
+	t.Run("open", func(t *testing.T) {
+		s := brittle(nil)
+		s.BreakDuration = time.Hour
+		b := MustNew(s)
+		trip(t, b)
+		repair := spoil(b, Closed)
+		_, err := b.TryAcquire(t.Context())
+		require.ErrorIs(t, err, ErrRejected)
+		require.ErrorIs(t, b.Execute(t.Context(), func(context.Context) error { return nil }), ErrRejected)
+		repair()
+		assert.Equal(t, uint64(2), b.Snapshot().Totals.Rejected)
+	})
+}
