@@ -27,6 +27,6 @@ soak:
 
 # Small faults written into the root package, and which of them the tests do not notice. It takes an hour on two cores. Left
 # out are the tests that are slow, that only repeat what others tell, or that look at the sources.
-mutants: export GOFLAGS = -short -count=1 "-skip=Stress|NothingIsLeft|ForgetsTheDead|Argument|TailQuantileOn|Layout|Pure|Guarantees"
+mutants: export GOFLAGS = -short -count=1 -vet=off "-skip=Stress|NothingIsLeft|ForgetsTheDead|Argument|TailQuantileOn|Layout|Pure|Guarantees"
 mutants:
 	go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash .

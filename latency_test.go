@@ -236,6 +236,15 @@ func TestLatenciesForgetAfterTheirWindow(t *testing.T) {
 	assert.Zero(t, l.memo.normal)
 }
 
+// A quarter ends with its last nanosecond: what it leaves behind is forgotten at the very moment the next begins.
+func TestLatenciesForgetAtTheTurnOfAQuarter(t *testing.T) {
+	l := newLatencies(0.5, 4*time.Minute, 1)
+	addLatency(l, 59*time.Second, 10*time.Millisecond)
+	addLatency(l, 3*time.Minute, 100*time.Millisecond)
+	assert.Equal(t, 10240*time.Microsecond, l.read(4*time.Minute-1).normal)
+	assert.Equal(t, 106496*time.Microsecond, l.read(4*time.Minute).normal)
+}
+
 // Were the quantile only worked out when a quarter turns over, the first twenty calls of a process, which fill caches and
 // open connections, would decide for over a minute what is normal.
 func TestLatenciesDoNotLetTheFirstCallsDecide(t *testing.T) {
