@@ -221,6 +221,33 @@ func TestWaiting_CreditOfOthers(t *testing.T) {
 	})
 }
 
+// A call that ends is an offer too, or nobody would bring the first its credit where all callers wait.
+func TestWaiting_CreditOfCallsThatEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := brittle(nil)
+		s.Recovery = Recovery{Fraction: 3, Initial: 0.25}
+		b := MustNew(s)
+		trip(t, b)
+		time.Sleep(10 * time.Second)
+		pass(t, b)
+		var flying []*Permit
+		for offers := 0; len(flying) < 4; offers++ { // the first with nothing in flight, the others by a credit each
+			require.Less(t, offers, 20)
+			if p, err := b.TryAcquire(t.Context()); err == nil {
+				flying = append(flying, p)
+			}
+		}
+		waits := acquireLater(t.Context(), b) // its own arrival is worth a quarter
+		for _, p := range flying[:3] {
+			require.True(t, waits.waiting())
+			p.Release()
+		}
+		require.False(t, waits.waiting(), "the fourth quarter")
+		waits.permit.Release()
+		flying[3].Release()
+	})
+}
+
 // A failure during the ramp sends those who wait back to waiting for the break.
 func TestWaiting_RampThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
