@@ -194,6 +194,19 @@ func TestLatencyEndsBeforeClassification(t *testing.T) {
 	assert.Equal(t, d.clock.Now(), d.last().At)
 }
 
+// The same for the classifier of one call.
+func TestLatencyEndsBeforeClassificationOfACall(t *testing.T) {
+	d := drive(t, breaker.Settings{SlowCallThreshold: time.Second, ConsecutiveFailures: 1})
+	answer := func(context.Context) (int, error) { return 503, nil }
+	_, _ = breaker.ExecuteClassified(t.Context(), d.Breaker, answer, func(int, error) breaker.Outcome {
+		d.clock.Add(time.Hour)
+		return transient
+	})
+	assert.Zero(t, d.Snapshot().Totals.Slow)
+	d.requireRetryAfter(firstBreak)
+	assert.Equal(t, d.clock.Now(), d.last().At)
+}
+
 // The probe's latency begins when it is handed out, after the event that its own admission delivered.
 func TestLatencyBeginsAfterTheEventOfTheAdmission(t *testing.T) {
 	c := drive(t, breaker.Settings{}).clock

@@ -42,6 +42,8 @@ func TestSequentialNumbers(t *testing.T) {
 		{"a low multiple: the floor", Failures{Multiple: 1.2}, 10, 1000, 0.016930, 0.05, 1.082952, -0.034219, 16.195057, 4},
 		{"a low multiple and floor: halfway", Failures{Multiple: 1.2, Floor: 0.01}, 10, 1000,
 			0.016930, 0.508465, 3.402325, -0.693147, 16.195057, 4},
+		{"a multiple of a half more, met exactly", Failures{Multiple: 1.5, Floor: 0.01}, 10, 1000,
+			0.016930, 0.025395, 0.405465, -0.008648, 16.195057, 4},
 		{"a high floor: halfway", Failures{Floor: 1}, 0, 100, 0.018918, 0.509459, 3.293240, -0.693147, 13.892472, 4},
 		{"90 calls an hour: as if they were 100", Failures{FalseAlarmEvery: time.Hour, MinSamples: 6}, 1, 6,
 			0.524463, 0.762231, 0.373876, -0.693147, 4.605170, 8},
@@ -171,6 +173,21 @@ func TestSequentialRefreshes(t *testing.T) {
 	x.now = 30 * time.Second
 	x.calls(1, Success, normal)
 	assert.Less(t, x.test.limit, refreshed.limit, "as many calls in more time")
+}
+
+// Evidence is read by the numbers that an outcome would find, at the turn of a bucket those of the next one.
+func TestSequentialEvidenceAtTheTurnOfABucket(t *testing.T) {
+	x := try(t, only(func(s *Settings) { s.Failures = Failures{FalseAlarmEvery: month} }))
+	x.calls(100, Success, normal)
+	x.now = 30 * time.Second
+	x.calls(100, Success, normal)
+	x.calls(1, Transient, normal)
+	last := 60*time.Second - 1
+	require.Equal(t, x.test.score/x.test.limit, x.test.evidence(last, x.failures))
+	next := *x.test
+	next.refresh(60*time.Second, x.failures)
+	require.NotEqual(t, next.limit, x.test.limit)
+	assert.Equal(t, x.test.score/next.limit, x.test.evidence(60*time.Second, x.failures))
 }
 
 // A change of state ends the evidence, whichever it is, and keeps what is normal.

@@ -112,6 +112,15 @@ func TestAnswersThatTakeNoLock(t *testing.T) {
 		repair()
 		p.Release()
 	})
+	t.Run("closed, where successes are not sampled", func(t *testing.T) {
+		faults := new(faultLog)
+		b := MustNew(only(func(s *Settings) { s.ConsecutiveFailures, s.OnCallbackError = 3, faults.add }))
+		repair := spoil(b, HalfOpen)
+		pass(t, b)
+		repair()
+		assert.Empty(t, faults.all())
+		assert.Equal(t, uint64(1), b.Snapshot().Totals.Successes)
+	})
 	t.Run("open", func(t *testing.T) {
 		s := brittle(nil)
 		s.BreakDuration = time.Hour
