@@ -270,3 +270,14 @@ func TestRacesWaitForSoundNumbers(t *testing.T) {
 		assert.Len(t, problemsOf(t, s), 1, "%+v", s)
 	}
 }
+
+// A problem elsewhere hides no conflict.
+func TestConflictsBesideOtherProblems(t *testing.T) {
+	for _, s := range []settings{
+		{MaxWaiting: -2, Failures: failures{Window: time.Second}},
+		{MaxWaiting: -2, SlowCalls: slowCalls{Window: time.Second}},
+		{MaxWaiting: -2, SlowCalls: slowCalls{Quantile: 0.3, TailQuantile: 0.3, Off: true}},
+	} {
+		assert.Len(t, problemsOf(t, s), 2, "%+v", s)
+	}
+}
