@@ -151,6 +151,66 @@ func TestUserCodeRunsUnderNoLock(t *testing.T) {
 	}
 }
 
+// The same where the clock was set back, and where a lost probe or a slow success opens the circuit: each draws a number or reads
+// the clock with the lock in its hand, so to speak.
+func TestUserCodeRunsUnderNoLockOnTheWay(t *testing.T) {
+	var b *Breaker
+	runs := 0
+	free := func() {
+		if runs++; b != nil && assert.True(t, b.mu.TryLock(), "the breaker's lock is held") {
+			b.mu.Unlock()
+		}
+	}
+	c := &lockWatch{free: free}
+	s := brittle(c)
+	s.BreakJitter, s.Random = JitterEqual, func() float64 { free(); return 0.5 }
+	s.MinCalls, s.SlowCallThreshold, s.ProbeTimeout = 1, time.Second, time.Minute
+	b = MustNew(s)
+	slow := func(context.Context) error { c.advance(2 * time.Second); return nil }
+	draws := func(what string, f func()) {
+		before := b.Snapshot().Totals.Opens
+		f()
+		require.Equal(t, before+1, b.Snapshot().Totals.Opens, what)
+	}
+	draws("a slow success", func() { require.NoError(t, b.Execute(t.Context(), slow)) })
+	c.advance(time.Hour)
+	draws("a lost probe", func() {
+		_, err := b.TryAcquire(t.Context())
+		require.NoError(t, err)
+		c.advance(time.Hour)
+		_, err = b.TryAcquire(t.Context())
+		require.ErrorIs(t, err, ErrRejected)
+	})
+	c.advance(-time.Hour)
+	require.Equal(t, Open, b.State())
+	_, err := b.TryAcquire(t.Context())
+	require.ErrorIs(t, err, ErrRejected)
+	assert.Greater(t, runs, 10)
+}
+
+// A monitor that looks at its breakers reads their clocks, and holds no lock of its own meanwhile.
+func TestMonitor_ReadsNoClockUnderItsLock(t *testing.T) {
+	m, reads := new(Monitor), 0
+	c := &lockWatch{free: func() {
+		if reads++; assert.True(t, m.mu.TryLock(), "the monitor's lock is held") {
+			m.mu.Unlock()
+		}
+	}}
+	s := brittle(c)
+	s.Monitor = m
+	b := MustNew(s)
+	trip(t, b)
+	before := reads
+	_, err := m.State()
+	require.NoError(t, err)
+	for range m.Breakers() {
+		b.RetryAfter()
+	}
+	require.NoError(t, m.Isolate())
+	require.NoError(t, m.Reset())
+	assert.Greater(t, reads, before+3)
+}
+
 // waitInVain makes a call that waits for admission and gives up.
 func waitInVain(t *testing.T, b *Breaker) {
 	synctest.Test(t, func(t *testing.T) {

@@ -172,6 +172,27 @@ func TestGroup_ReadsNoClockUnderItsLock(t *testing.T) {
 	g.Delete("last")
 }
 
+// Nor does it read those of its members, which it must where time may have ended a ramp.
+func TestGroup_ReadsNoClockOfAMemberUnderItsLock(t *testing.T) {
+	c := &lockedClock{Mock: clock.NewMock()}
+	g, err := NewGroup(func(string) Settings {
+		s := brittle(c)
+		s.Recovery = Recovery{Fraction: 1}
+		return s
+	}, GroupSettings{Capacity: 1})
+	require.NoError(t, err)
+	c.group = g
+	b := ask(t, g, "a")
+	trip(t, b)
+	c.Add(10 * time.Second)
+	pass(t, b)
+	require.Equal(t, Recovering, b.State())
+	c.Add(10 * time.Second)
+	ask(t, g, "b")
+	ask(t, g, "c")
+	assert.Equal(t, []string{"c"}, keys(g))
+}
+
 func TestGroup_Idle(t *testing.T) {
 	for _, test := range []struct {
 		name string

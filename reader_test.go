@@ -77,6 +77,51 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// Whichever reader is asked first, it reads the clock.
+func TestEachReaderReadsTheClock(t *testing.T) {
+	for name, test := range map[string]struct {
+		enter breaker.State
+		wait  time.Duration
+		says  func(*driven) bool // of what time has ended
+	}{
+		"State":             {breaker.Open, firstBreak, func(d *driven) bool { return d.State() == breaker.Open }},
+		"RetryAfter":        {breaker.Open, firstBreak, func(d *driven) bool { _, ok := d.RetryAfter(); return ok }},
+		"OpenedAt":          {breaker.Recovering, 10 * time.Second, func(d *driven) bool { _, ok := d.OpenedAt(); return ok }},
+		"NormalLatency":     {breaker.Closed, 24 * time.Hour, func(d *driven) bool { _, ok := d.NormalLatency(); return ok }},
+		"NormalFailureRate": {breaker.Closed, 24 * time.Hour, func(d *driven) bool { _, ok := d.NormalFailureRate(); return ok }},
+		"Snapshot":          {breaker.Open, firstBreak, func(d *driven) bool { return d.Snapshot().State == breaker.Open }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ramped
+			s.Failures.MinSamples, s.SlowCalls.MinSamples = 20, 20
+			d := drive(t, s)
+			for range 20 {
+				d.permit().RecordLatency(success, 10*time.Millisecond)
+			}
+			d.enter(test.enter)
+			require.True(t, test.says(d))
+			d.clock.Add(test.wait)
+			assert.False(t, test.says(d))
+		})
+	}
+}
+
+// A failed probe that a cohort bears with is neither in flight nor a success.
+func TestSnapshotOfACohort(t *testing.T) {
+	d := drive(t, settings{ProbeCohort: 4, FailureRatio: 0.5})
+	first := d.halfOpen()
+	second, third := d.permit(), d.permit()
+	first.Record(transient)
+	second.Record(success)
+	s := d.Snapshot()
+	assert.Equal(t, 1, s.ProbesInFlight)
+	assert.Equal(t, 1, s.ProbeSuccesses)
+	third.Record(success)
+	s = d.Snapshot()
+	assert.Equal(t, 0, s.ProbesInFlight)
+	assert.Equal(t, 2, s.ProbeSuccesses)
+}
+
 // Two breakers live through the same history; one is read all the time. They must stay the same.
 func TestReadingChangesNothing(t *testing.T) {
 	for seed := range uint64(3) {

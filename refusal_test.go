@@ -195,6 +195,7 @@ func TestCauseIsDroppedWhenTheCircuitCloses(t *testing.T) {
 	d.Reset()
 	runtime.GC()
 	assert.Nil(t, cause.Value())
+	runtime.KeepAlive(d) // or the cause would go with the breaker
 }
 
 func TestZeroRejectedError(t *testing.T) {

@@ -281,3 +281,11 @@ func TestConflictsBesideOtherProblems(t *testing.T) {
 		assert.Len(t, problemsOf(t, s), 2, "%+v", s)
 	}
 }
+
+// The race that is lost is named by the share that decides it: the smaller one.
+func TestRaceNamesTheShareThatDecides(t *testing.T) {
+	tail := slowCalls{Quantile: 0.5, TailQuantile: 0.75, Window: time.Second}
+	low := slowCalls{Quantile: 0.2, TailQuantile: 0.75, Window: time.Second}
+	assert.Contains(t, problemsOf(t, settings{SlowCalls: tail})["SlowCalls.Window"].Message, "(1 − SlowCalls.TailQuantile) × SlowCalls.Window")
+	assert.Contains(t, problemsOf(t, settings{SlowCalls: low})["SlowCalls.Window"].Message, "SlowCalls.Quantile × SlowCalls.Window")
+}
