@@ -215,6 +215,12 @@ func TestDependencyStrain(t *testing.T) {
 		m.start(0, never)
 		assert.False(t, m.strainedWithin(time.Second, span))
 	})
+	t.Run("exactly full", func(t *testing.T) {
+		m := newModelled(Dependency{P50: 1, Capacity: 1}, time.Minute)
+		m.start(0, never)
+		m.end(time.Second)
+		assert.False(t, m.strainedWithin(time.Second, span))
+	})
 	t.Run("unlimited", func(t *testing.T) {
 		m := newModelled(Dependency{P50: 1}, time.Minute)
 		m.start(0, never)

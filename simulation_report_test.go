@@ -94,6 +94,7 @@ func TestReportRecovered(t *testing.T) {
 		"a second without calls proves nothing": {
 			[]Incident{{0, second, 1, 1}}, func(m *simulator) { m.result.Timeline[1].Offered = 0 }, second, true,
 		},
+		"the last one, if it is whole": {[]Incident{{0, 4 * second, 1, 1}}, disturb(), 0, true},
 		"the last one is not whole": {
 			[]Incident{{0, 4 * second, 1, 1}}, func(m *simulator) { m.Duration -= 1 }, 0, false,
 		},
