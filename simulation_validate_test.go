@@ -95,6 +95,14 @@ func TestSimulationRefusesTheImpossible(t *testing.T) {
 	}
 }
 
+// What is just possible is run, however strange.
+func TestSimulationRunsTheExtreme(t *testing.T) {
+	s := possible()
+	spoilIncident(1, func(i *Incident) { i.Slower = math.MaxFloat64 })(&s)
+	_, err := s.Run(t.Context())
+	require.NoError(t, err)
+}
+
 func TestSimulationNamesEveryProblem(t *testing.T) {
 	s := possible()
 	s.Settings.MinCalls = -1
