@@ -221,25 +221,41 @@ func TestBreakDuration_AnswerOfAnEarlierOpen(t *testing.T) {
 	assert.Equal(t, 33*time.Second, heard.all()[2].Break)
 }
 
+// An open can be over before its event is delivered. Asking for it then would give its break to another open, or to none.
 func TestBreakDuration_NotAskedForAnOpenThatIsOver(t *testing.T) {
-	heard, asked := new(watchLog), 0
-	var b *Breaker
-	s := brittle(clock.NewMock())
-	s.OnStateChange = func(ctx context.Context, c StateChange) {
-		if heard.add(ctx, c); c.To == Isolated {
-			b.Reset()
-			trip(t, b) // is over before its event is delivered
-			b.Reset()
-		}
+	for name, test := range map[string]struct {
+		meanwhile func(*testing.T, *Breaker, *clock.Mock) // after a first open, whose event is not delivered yet
+		asked     int
+		heard     []State
+	}{
+		"closed": {func(_ *testing.T, b *Breaker, _ *clock.Mock) { b.Reset() }, 0, []State{Isolated, Closed, Open, Closed}},
+		"elapsed": {func(_ *testing.T, _ *Breaker, c *clock.Mock) { c.Add(10 * time.Second) }, 0,
+			[]State{Isolated, Closed, Open}},
+		"open anew": {func(t *testing.T, b *Breaker, _ *clock.Mock) { b.Reset(); trip(t, b) }, 1,
+			[]State{Isolated, Closed, Open, Closed, Open}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard, asked := new(watchLog), 0
+			var b *Breaker
+			c := clock.NewMock()
+			s := brittle(c)
+			s.OnStateChange = func(ctx context.Context, change StateChange) {
+				if heard.add(ctx, change); change.To == Isolated {
+					b.Reset()
+					trip(t, b)
+					test.meanwhile(t, b, c)
+				}
+			}
+			s.BreakDurationFunc = func(context.Context, StateChange) (time.Duration, error) {
+				asked++
+				return time.Minute, nil
+			}
+			b = MustNew(s)
+			b.Isolate()
+			assert.Equal(t, test.heard, heard.states())
+			assert.Equal(t, test.asked, asked)
+		})
 	}
-	s.BreakDurationFunc = func(context.Context, StateChange) (time.Duration, error) {
-		asked++
-		return time.Minute, nil
-	}
-	b = MustNew(s)
-	b.Isolate()
-	assert.Equal(t, []State{Isolated, Closed, Open, Closed}, heard.states())
-	assert.Zero(t, asked)
 }
 
 func TestBreakDuration_Fails(t *testing.T) {

@@ -31,16 +31,22 @@ func toProbe(t *testing.T, b *Breaker, c *handClock) {
 
 // Where Random gives no number, another one stands in: a fleet must not open and probe as one.
 func TestRandomThatIsNoNumberStillSpreads(t *testing.T) {
-	breaks := map[time.Duration]bool{}
-	for range 20 {
-		s := brittle(new(handClock))
-		s.BreakJitter, s.Random = JitterFull, math.NaN
-		b := MustNew(s)
-		trip(t, b)
-		wait, _ := b.RetryAfter()
-		breaks[wait] = true
+	for name, random := range map[string]func() float64{
+		"NaN": math.NaN, "panic": func() float64 { panic("boom") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			breaks := map[time.Duration]bool{}
+			for range 20 {
+				s := brittle(new(handClock))
+				s.BreakJitter, s.Random, s.OnCallbackError = JitterFull, random, new(faultLog).add
+				b := MustNew(s)
+				trip(t, b)
+				wait, _ := b.RetryAfter()
+				breaks[wait] = true
+			}
+			assert.Greater(t, len(breaks), 15)
+		})
 	}
-	assert.Greater(t, len(breaks), 15)
 }
 
 // A Random that ends its goroutine takes the call with it: the call ends as Ignored, and its slot comes back. A permit that

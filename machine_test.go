@@ -167,6 +167,30 @@ func TestRatiosOfSmallNumbersTripExactly(t *testing.T) {
 	}
 }
 
+// The same for a cohort of probes, and for calls that are overdue.
+func TestRatiosOfProbesAndOverdueCallsTripExactly(t *testing.T) {
+	for n := 1; n <= 40; n++ {
+		for k := 1; k <= n; k++ {
+			r := float64(k) / float64(n)
+			cohort := try(t, Settings{ProbeCohort: n, FailureRatio: r, SlowCallRatio: r, SlowCalls: SlowCalls{Off: true}})
+			require.Equal(t, ReasonProbeFailed, cohort.judgeProbes(Counts{Calls: n, Failures: k}), "%d of %d", k, n)
+			require.Equal(t, ReasonProbesSucceeded, cohort.judgeProbes(Counts{Calls: n, Failures: k - 1}), "%d of %d", k-1, n)
+			require.Equal(t, ReasonProbeSlow, cohort.judgeProbes(Counts{Calls: n, Slow: k}), "%d of %d", k, n)
+			require.Equal(t, ReasonProbesSucceeded, cohort.judgeProbes(Counts{Calls: n, Slow: k - 1}), "%d of %d", k-1, n)
+
+			hang := try(t, only(func(s *Settings) {
+				s.SlowCallThreshold, s.SlowCallRatio, s.SlowCalls.Overdue, s.MinCalls = time.Second, r, true, 1
+			}))
+			for range k - 1 {
+				hang.flights.begin(0)
+			}
+			require.Zero(t, hang.slowReason(time.Minute, Counts{Calls: n - k + 1}), "%d of %d", k-1, n)
+			hang.flights.begin(0)
+			require.Equal(t, ReasonOverdueCalls, hang.slowReason(time.Minute, Counts{Calls: n - k}), "%d of %d", k, n)
+		}
+	}
+}
+
 func TestRatiosWaitForMinCalls(t *testing.T) {
 	x := try(t, only(func(s *Settings) { s.FailureRatio = 0.25 }))
 	x.calls(19, Transient, normal)

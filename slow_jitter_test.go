@@ -133,3 +133,20 @@ func TestAdmissionOpensForOverdueCallsAlone(t *testing.T) {
 	p.RecordLatency(Success, 2*time.Second)
 	assert.Equal(t, ReasonSlowCalls, b.Snapshot().Reason)
 }
+
+// Nor does one that comes too late: the circuit has opened since its admission.
+func TestLateSlowSuccessDrawsNothing(t *testing.T) {
+	var c handClock
+	draws := 0
+	s := brittle(&c)
+	s.SlowCallThreshold, s.MinCalls = time.Second, 1
+	s.BreakJitter, s.Random = JitterFull, func() float64 { draws++; return 0.5 }
+	b := MustNew(s)
+	late, err := b.TryAcquire(t.Context())
+	require.NoError(t, err)
+	trip(t, b)
+	b.Reset()
+	before := draws
+	require.False(t, late.RecordLatency(Success, 2*time.Second))
+	assert.Equal(t, before, draws)
+}

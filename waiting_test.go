@@ -140,6 +140,50 @@ func TestWaiting_MaxWait(t *testing.T) {
 	}
 }
 
+// MaxWait runs from the arrival, however often the caller has been woken in vain meanwhile.
+func TestWaiting_MaxWaitRunsFromTheArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := brittle(nil)
+		s.BreakDuration, s.MaxWait = time.Hour, 5*time.Second
+		b := MustNew(s)
+		trip(t, b)
+		a := acquireLater(t.Context(), b)
+		for range 4 {
+			time.Sleep(time.Second)
+			b.mu.Lock()
+			b.wakeLocked()
+			b.mu.Unlock()
+			require.True(t, a.waiting())
+		}
+		time.Sleep(time.Second)
+		require.False(t, a.waiting())
+		require.ErrorIs(t, a.err, ErrRejected)
+		assert.Equal(t, 5*time.Second, a.after)
+	})
+}
+
+// The admission of one that has waited may change the state. It tells of that itself before it returns, with its own context.
+func TestWaiting_TellsOfTheChangeItMakes(t *testing.T) {
+	type key struct{}
+	synctest.Test(t, func(t *testing.T) {
+		var values []any
+		heard := new(watchLog)
+		s := brittle(nil)
+		s.OnStateChange = func(ctx context.Context, c StateChange) {
+			values = append(values, ctx.Value(key{}))
+			heard.add(ctx, c)
+		}
+		b := MustNew(s)
+		trip(t, b)
+		a := acquireLater(context.WithValue(t.Context(), key{}, "waiter"), b)
+		pastBreak(t, b)
+		require.False(t, a.waiting())
+		assert.Equal(t, []State{Open, HalfOpen}, heard.states())
+		assert.Equal(t, []any{nil, "waiter"}, values)
+		a.permit.Release()
+	})
+}
+
 // A wait that ends in the moment in which it can be served is served.
 func TestWaiting_MaxWaitMeetsTheEndOfTheBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
