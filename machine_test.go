@@ -191,6 +191,21 @@ func TestRatiosOfProbesAndOverdueCallsTripExactly(t *testing.T) {
 	}
 }
 
+// The same for what trips relative to the measured failure rate. The measured calls are so many that the ratio is the floor.
+func TestRelativeRatiosTripExactly(t *testing.T) {
+	for n := 2; n <= 40; n++ {
+		for k := 2; k <= n; k++ { // never on one
+			x := try(t, only(func(s *Settings) {
+				s.Failures, s.MinCalls = Failures{Floor: float64(k) / float64(n), MinSamples: 1000}, n
+			}))
+			for range 1000 {
+				x.failures.at(0).add(false, false)
+			}
+			tripsAtExactly(x, k, n, ReasonRelativeFailures, Transient, 0)
+		}
+	}
+}
+
 func TestRatiosWaitForMinCalls(t *testing.T) {
 	x := try(t, only(func(s *Settings) { s.FailureRatio = 0.25 }))
 	x.calls(19, Transient, normal)

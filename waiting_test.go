@@ -184,6 +184,60 @@ func TestWaiting_TellsOfTheChangeItMakes(t *testing.T) {
 	})
 }
 
+// So does one that is refused, where its last question is the one that finds the probes lost. Its alarm rings in the same moment,
+// so that either may be seen first: hence the repetition.
+func TestWaiting_TellsOfTheChangeItMakesAndIsRefused(t *testing.T) {
+	type key struct{}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			var asked any
+			heard := new(watchLog)
+			s := brittle(nil)
+			s.ProbeTimeout, s.MaxWait, s.OnStateChange = time.Minute, time.Minute, heard.add
+			s.BreakDurationFunc = func(ctx context.Context, c StateChange) (time.Duration, error) {
+				asked = ctx.Value(key{})
+				return c.Break + time.Second, nil
+			}
+			b := MustNew(s)
+			trip(t, b)
+			time.Sleep(11 * time.Second)
+			_, err := b.TryAcquire(t.Context()) // a probe that is forgotten
+			require.NoError(t, err)
+			_, err = b.Acquire(context.WithValue(t.Context(), key{}, "waiter"))
+			require.ErrorIs(t, err, ErrRejected)
+			require.Equal(t, []State{Open, HalfOpen, Open}, heard.states())
+			assert.Equal(t, ReasonProbeTimeout, heard.all()[2].Reason)
+			assert.Equal(t, "waiter", asked)
+			wait, _ := b.RetryAfter()
+			assert.Equal(t, 21*time.Second, wait)
+		})
+	}
+}
+
+// A fake clock may leap between its reading and the alarm that is set by it. That alarm would ring too late, or never if nobody
+// turns the clock again: the caller reads the clock anew.
+func TestWaiting_ClockLeapsBeforeTheAlarm(t *testing.T) {
+	for _, leap := range []time.Duration{10 * time.Second, time.Hour} {
+		t.Run(leap.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := new(racingClock) // no alarm of it rings later
+				s := brittle(c)
+				s.MaxWait = Disabled
+				b := MustNew(s)
+				trip(t, b)
+				c.meanwhile = func() { // the first reading is the question of the newcomer, the second is for the alarm
+					c.meanwhile = func() { c.advance(leap) }
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				p, err := b.Acquire(ctx)
+				require.NoError(t, err)
+				assert.True(t, p.IsProbe())
+			})
+		})
+	}
+}
+
 // A wait that ends in the moment in which it can be served is served.
 func TestWaiting_MaxWaitMeetsTheEndOfTheBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
