@@ -455,17 +455,8 @@ func (b *Breaker) settleFast(c *call, reading, latency time.Duration) (counted, 
 
 // settle records an outcome with its latency at a reading of the clock and delivers what came of it. It reports whether the
 // outcome counted.
-func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) bool {
-	counted, change := b.record(ctx, c, reading, o, latency, err)
-	if change != nil {
-		b.deliver()
-	}
-	return counted
-}
-
-// record is settle without the delivery.
-func (b *Breaker) record(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) (
-	counted bool, change *transition) {
+func (b *Breaker) settle(ctx context.Context, c *call, reading time.Duration, o Outcome, latency time.Duration, err error) (
+	counted bool) {
 	var r float64
 	if o == Transient && b.jittered() {
 		r = b.random(ctx)
@@ -482,7 +473,7 @@ func (b *Breaker) record(ctx context.Context, c *call, reading time.Duration, o 
 		r = b.random(ctx)
 		now = b.lockFor(&held, reading)
 	}
-	counted, change = b.machine.settle(now, &c.ticket, o, latency, r)
+	counted, change := b.machine.settle(now, &c.ticket, o, latency, r)
 	switch {
 	case change != nil:
 		b.commitLocked(ctx, change, failureOf(change, o, err))
@@ -494,7 +485,10 @@ func (b *Breaker) record(ctx context.Context, c *call, reading time.Duration, o 
 		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
 	}
 	b.unlockFor(&held)
-	return counted, change
+	if change != nil {
+		b.deliver()
+	}
+	return counted
 }
 
 // failureOf returns the failure that decided a change: the error of an outcome that failed and opened the circuit. A cohort can

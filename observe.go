@@ -128,7 +128,8 @@ func (b *Breaker) contained(ctx context.Context, p any) bool {
 	return true
 }
 
-// report tells OnCallbackError of a fault in user code, or of our own. A fault in that one is swallowed: there is nobody left to tell.
+// report tells OnCallbackError of a fault in user code, or of our own. A fault in that one is swallowed: there is nobody left to
+// tell.
 func (b *Breaker) report(ctx context.Context, failure *CallbackError) {
 	failure.Name = b.settings.Name
 	contain("OnCallbackError", func() error {

@@ -65,22 +65,14 @@ func (b *Breaker) lockToAdmit(ctx context.Context, held *bool) (now time.Duratio
 	return now, r
 }
 
-// ask asks for a caller that comes. It is admitted, or becomes a waiter if it would wait and there is room, or is refused.
-func (b *Breaker) ask(ctx context.Context, wait bool) (ticket, *waiter, error) {
-	t, w, change, err := b.askOnce(ctx, wait)
-	if change != nil {
-		b.deliverAside(w)
-	}
-	return t, w, err
-}
-
-// askOnce is ask without the delivery. After a fault of our own the call is admitted, and not sampled.
-func (b *Breaker) askOnce(ctx context.Context, wait bool) (t ticket, w *waiter, change *transition, err error) {
+// ask asks for a caller that comes. It is admitted, or becomes a waiter if it would wait and there is room, or is refused. After
+// a fault of our own it is admitted, and not sampled.
+func (b *Breaker) ask(ctx context.Context, wait bool) (t ticket, w *waiter, err error) {
 	held := false
 	defer func() {
 		if held {
 			b.ownFault(ctx, recover())
-			t, w, change, err = ticket{epoch: unsampled}, nil, nil, nil
+			t, w, err = ticket{epoch: unsampled}, nil, nil
 		}
 	}()
 	now, r := b.lockToAdmit(ctx, &held)
@@ -97,7 +89,10 @@ func (b *Breaker) askOnce(ctx context.Context, wait bool) (t ticket, w *waiter, 
 		b.wakeLocked() // the call has brought the first waiter its credit
 	}
 	b.unlockFor(&held)
-	return t, w, change, err
+	if change != nil {
+		b.deliverAside(w)
+	}
+	return t, w, err
 }
 
 // deliverAside delivers a change that a caller made which waits, or nil for one that does not. It is out of the queue
@@ -163,26 +158,13 @@ func (b *Breaker) await(ctx context.Context, w *waiter) (t ticket, err error) {
 	}
 }
 
-// askAgain asks for a caller in the queue. One whose wait has expired is refused if it is not admitted now.
-func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (ticket, bool, error) {
-	t, ok, change, err := b.askOnceAgain(ctx, w, expired)
-	switch {
-	case change == nil:
-	case ok || expired:
-		b.deliver()
-	default:
-		b.deliverAside(w)
-	}
-	return t, ok, err
-}
-
-// askOnceAgain is askAgain without the delivery. After a fault of our own the call is admitted, and not sampled.
-func (b *Breaker) askOnceAgain(ctx context.Context, w *waiter, expired bool) (t ticket, ok bool, change *transition, err error) {
+// askAgain asks for a caller in the queue. One whose wait has expired is refused if it is not admitted now. A fault of our own
+// goes up to await, without the lock.
+func (b *Breaker) askAgain(ctx context.Context, w *waiter, expired bool) (t ticket, ok bool, err error) {
 	held := false
 	defer func() {
 		if held {
-			b.ownFault(ctx, recover())
-			t, ok, change, err = ticket{epoch: unsampled}, true, nil, nil
+			b.mu.Unlock()
 		}
 	}()
 	now, r := b.lockToAdmit(ctx, &held)
@@ -190,7 +172,7 @@ func (b *Breaker) askOnceAgain(ctx context.Context, w *waiter, expired bool) (t 
 	if b.waiting.head == w {
 		who = first
 	}
-	t, ok, change = b.machine.admit(now, who, r)
+	t, ok, change := b.machine.admit(now, who, r)
 	b.commitLocked(ctx, change, nil)
 	if !ok && expired {
 		err = b.refuseLocked(now)
@@ -199,7 +181,14 @@ func (b *Breaker) askOnceAgain(ctx context.Context, w *waiter, expired bool) (t 
 		b.waiting.remove(w)
 	}
 	b.unlockFor(&held)
-	return t, ok, change, err
+	switch {
+	case change == nil:
+	case ok || expired:
+		b.deliver()
+	default:
+		b.deliverAside(w)
+	}
+	return t, ok, err
 }
 
 // leave takes a caller out of the queue, if it is still there, and hands its turn on.
