@@ -121,7 +121,6 @@ func TestControl_ContextAlreadyDone(t *testing.T) {
 	}
 }
 
-// Waiting inside a callback would be waiting for oneself, or in a circle for each other.
 // Where there is nothing left to change, it still waits for what observers are being told.
 func TestControl_WaitsForADeliveryInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -144,6 +143,7 @@ func TestControl_WaitsForADeliveryInProgress(t *testing.T) {
 	})
 }
 
+// Waiting inside a callback would be waiting for oneself, or in a circle for each other.
 func TestControl_FromInsideACallback(t *testing.T) {
 	for _, c := range contextControls {
 		t.Run(c.name, func(t *testing.T) {

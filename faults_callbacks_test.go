@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,14 @@ func (c *lockWatch) Now() time.Time                       { c.free(); return c.h
 func (c *lockWatch) Since(t time.Time) time.Duration      { c.free(); return c.handClock.Since(t) }
 func (c *lockWatch) After(time.Duration) <-chan time.Time { c.free(); return nil }
 
+// assertFree reports a lock that is held.
+func assertFree(t *testing.T, mu *sync.Mutex, what string) {
+	t.Helper()
+	if assert.True(t, mu.TryLock(), "%s is held", what) {
+		mu.Unlock()
+	}
+}
+
 // No code of the user runs under a lock, whatever a breaker does.
 func TestUserCodeRunsUnderNoLock(t *testing.T) {
 	for name, install := range userFunctions {
@@ -122,11 +131,9 @@ func TestUserCodeRunsUnderNoLock(t *testing.T) {
 				if runs++; b == nil {
 					return
 				}
-				if assert.True(t, b.mu.TryLock(), "the breaker's lock is held") {
-					b.mu.Unlock()
-				}
-				if b.events != nil && assert.True(t, b.events.mu.TryLock(), "the queue's lock is held") {
-					b.events.mu.Unlock()
+				assertFree(t, &b.mu, "the breaker's lock")
+				if b.events != nil {
+					assertFree(t, &b.events.mu, "the queue's lock")
 				}
 			}
 			c := &lockWatch{free: free}
@@ -157,8 +164,8 @@ func TestUserCodeRunsUnderNoLockOnTheWay(t *testing.T) {
 	var b *Breaker
 	runs := 0
 	free := func() {
-		if runs++; b != nil && assert.True(t, b.mu.TryLock(), "the breaker's lock is held") {
-			b.mu.Unlock()
+		if runs++; b != nil {
+			assertFree(t, &b.mu, "the breaker's lock")
 		}
 	}
 	c := &lockWatch{free: free}
@@ -191,11 +198,7 @@ func TestUserCodeRunsUnderNoLockOnTheWay(t *testing.T) {
 // A monitor that looks at its breakers reads their clocks, and holds no lock of its own meanwhile.
 func TestMonitor_ReadsNoClockUnderItsLock(t *testing.T) {
 	m, reads := new(Monitor), 0
-	c := &lockWatch{free: func() {
-		if reads++; assert.True(t, m.mu.TryLock(), "the monitor's lock is held") {
-			m.mu.Unlock()
-		}
-	}}
+	c := &lockWatch{free: func() { reads++; assertFree(t, &m.mu, "the monitor's lock") }}
 	s := brittle(c)
 	s.Monitor = m
 	b := MustNew(s)

@@ -17,19 +17,15 @@ func TestRegression_FaultOfOurOwn(t *testing.T) {
 	succeed := func(context.Context) error { return nil }
 	fail := func(context.Context) error { return errDown }
 	closed := func(t *testing.T, b *Breaker, _ *handClock) { pass(t, b) } // whose next fast success is recorded the fast way
-	noWindow := func(m *machine) func() {                                 // whose buckets have no width
-		window := m.window
-		m.window = new(ring)
-		return func() { m.window = window }
+	noWindow := func(b *Breaker) func() {                                 // whose buckets have no width
+		window := b.machine.window
+		b.machine.window = new(ring)
+		return func() { b.machine.window = window }
 	}
-	noPeriod := func(m *machine) func() {
-		period := m.period
-		m.period = nil
-		return func() { m.period = period }
-	}
+	noPeriod := func(b *Breaker) func() { return spoil(b, Open) }
 	for name, test := range map[string]struct {
 		enter func(*testing.T, *Breaker, *handClock)
-		spoil func(*machine) (repair func())
+		spoil func(*Breaker) (repair func())
 		call  func(*testing.T, *Breaker)
 	}{
 		"recording a fast success": {closed, noWindow, func(t *testing.T, b *Breaker) { assert.NoError(t, b.Execute(ctx, succeed)) }},
@@ -66,11 +62,11 @@ func TestRegression_FaultOfOurOwn(t *testing.T) {
 			b := MustNew(s)
 			test.enter(t, b, &c)
 			before := b.State()
-			repair := test.spoil(&b.machine)
+			repair := test.spoil(b)
 			test.call(t, b)
-			require.True(t, b.mu.TryLock(), "the lock is held")
+			assertFree(t, &b.mu, "the lock")
+			require.False(t, t.Failed())
 			repair()
-			b.mu.Unlock()
 			require.Len(t, faults.all(), 1)
 			fault := faults.all()[0]
 			assert.Equal(t, "Breaker", fault.Callback)
@@ -120,32 +116,22 @@ func TestFaultOfOurOwnWhileWaiting(t *testing.T) {
 	})
 }
 
-// hookClock runs a function at one reading, counted from 1.
-type hookClock struct {
-	handClock
-	at, readings int
-	hook         func()
-}
-
-func (c *hookClock) Since(t time.Time) time.Duration {
-	if c.readings++; c.readings == c.at {
-		c.hook()
-	}
-	return c.handClock.Since(t)
-}
-
 // The same where it asks for the first time, and where it works out when to ask again.
 func TestFaultOfOurOwnBeforeWaiting(t *testing.T) {
-	for what, reading := range map[string]int{"asks": 1, "sets its alarm": 2} {
+	for what, first := range map[string]bool{"asks": true, "sets its alarm": false} {
 		t.Run(what, func(t *testing.T) {
-			var c hookClock
+			var c racingClock
 			faults := new(faultLog)
 			s := brittle(&c)
 			s.OnCallbackError = faults.add
 			b := MustNew(s)
 			trip(t, b)
 			var repair func()
-			c.at, c.hook = c.readings+reading, func() { repair = spoil(b, HalfOpen) }
+			fault := func() { repair = spoil(b, HalfOpen) }
+			c.meanwhile = fault
+			if !first { // the second reading is for the alarm
+				c.meanwhile = func() { c.meanwhile = fault }
+			}
 			p, err := b.Acquire(t.Context())
 			require.NoError(t, err)
 			repair()

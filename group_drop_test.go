@@ -123,15 +123,21 @@ func TestGroup_OnlyOpenOnesExceedTheCapacity(t *testing.T) {
 	assert.Equal(t, 100, g.Len())
 }
 
-// A ramp ends by time alone. The group must see that without reading the breaker's clock under its own lock.
-func TestGroup_RecoveringOneMayHaveClosedByItself(t *testing.T) {
-	mock := clock.NewMock()
+// newRampedGroup returns a group that keeps one breaker, whose circuit recovers along a ramp of ten seconds.
+func newRampedGroup(t *testing.T, c Clock) *Group[string] {
 	g, err := NewGroup(func(string) Settings {
-		s := brittle(mock)
+		s := brittle(c)
 		s.Recovery = Recovery{Fraction: 1}
 		return s
 	}, GroupSettings{Capacity: 1})
 	require.NoError(t, err)
+	return g
+}
+
+// A ramp ends by time alone. The group must see that without reading the breaker's clock under its own lock.
+func TestGroup_RecoveringOneMayHaveClosedByItself(t *testing.T) {
+	mock := clock.NewMock()
+	g := newRampedGroup(t, mock)
 	b := ask(t, g, "a")
 	trip(t, b)
 	mock.Add(10 * time.Second)
@@ -175,12 +181,7 @@ func TestGroup_ReadsNoClockUnderItsLock(t *testing.T) {
 // Nor does it read those of its members, which it must where time may have ended a ramp.
 func TestGroup_ReadsNoClockOfAMemberUnderItsLock(t *testing.T) {
 	c := &lockedClock{Mock: clock.NewMock()}
-	g, err := NewGroup(func(string) Settings {
-		s := brittle(c)
-		s.Recovery = Recovery{Fraction: 1}
-		return s
-	}, GroupSettings{Capacity: 1})
-	require.NoError(t, err)
+	g := newRampedGroup(t, c)
 	c.group = g
 	b := ask(t, g, "a")
 	trip(t, b)

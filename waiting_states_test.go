@@ -148,15 +148,22 @@ func TestWaiting_RampCallThatHangs(t *testing.T) {
 	})
 }
 
+// onRamp returns a breaker that has just begun to recover.
+func onRamp(t *testing.T, r Recovery) *Breaker {
+	t.Helper()
+	s := brittle(nil)
+	s.Recovery = r
+	b := MustNew(s)
+	trip(t, b)
+	time.Sleep(10 * time.Second)
+	pass(t, b)
+	return b
+}
+
 // A waiter with calls in flight before it is let through at the end of the ramp.
 func TestWaiting_EndOfTheRamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := brittle(nil)
-		s.Recovery = Recovery{Fraction: 1}
-		b := MustNew(s)
-		trip(t, b)
-		time.Sleep(10 * time.Second)
-		pass(t, b)
+		b := onRamp(t, Recovery{Fraction: 1})
 		first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 		require.False(t, first.waiting())
 		time.Sleep(10*time.Second - 1)
@@ -199,12 +206,7 @@ func TestWaiting_RampHeldDownByEvidence(t *testing.T) {
 // Calls that come while somebody waits are refused, and bring the first of those who wait their credit.
 func TestWaiting_CreditOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := brittle(nil)
-		s.Recovery = Recovery{Fraction: 3, Initial: 0.25}
-		b := MustNew(s)
-		trip(t, b)
-		time.Sleep(10 * time.Second)
-		pass(t, b)
+		b := onRamp(t, Recovery{Fraction: 3, Initial: 0.25})
 		first := acquireLater(t.Context(), b)
 		require.False(t, first.waiting(), "nothing in flight")
 		second := acquireLater(t.Context(), b) // its own arrival is worth a quarter
@@ -224,12 +226,7 @@ func TestWaiting_CreditOfOthers(t *testing.T) {
 // A call that ends is an offer too, or nobody would bring the first its credit where all callers wait.
 func TestWaiting_CreditOfCallsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := brittle(nil)
-		s.Recovery = Recovery{Fraction: 3, Initial: 0.25}
-		b := MustNew(s)
-		trip(t, b)
-		time.Sleep(10 * time.Second)
-		pass(t, b)
+		b := onRamp(t, Recovery{Fraction: 3, Initial: 0.25})
 		var flying []*Permit
 		for offers := 0; len(flying) < 4; offers++ { // the first with nothing in flight, the others by a credit each
 			require.Less(t, offers, 20)
@@ -251,12 +248,7 @@ func TestWaiting_CreditOfCallsThatEnd(t *testing.T) {
 // A failure during the ramp sends those who wait back to waiting for the break.
 func TestWaiting_RampThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := brittle(nil)
-		s.Recovery = Recovery{Fraction: 1}
-		b := MustNew(s)
-		trip(t, b)
-		time.Sleep(10 * time.Second)
-		pass(t, b)
+		b := onRamp(t, Recovery{Fraction: 1})
 		first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 		require.False(t, first.waiting())
 		first.permit.Done(t.Context(), errDown)
