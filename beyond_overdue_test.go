@@ -38,7 +38,7 @@ func (x *trial) asks(n int) (tickets []*ticket) {
 // opensOnAsking is a call that finds the others overdue and is refused.
 func (x *trial) opensOnAsking() {
 	x.t.Helper()
-	_, ok, change := x.admit(x.at(x.now), passing, 0)
+	_, ok, change := x.admit(x.now, passing)
 	require.False(x.t, ok)
 	require.NotNil(x.t, change)
 	require.Equal(x.t, ReasonOverdueCalls.String(), change.reason.String())
@@ -88,7 +88,7 @@ func TestOverdueMeetsTheRatioExactly(t *testing.T) {
 		x.calls(fast, Success, time.Millisecond)
 		x.asks(5)
 		x.now = 5 * time.Second
-		require.Equal(t, opens, x.opensAt(x.now))
+		require.Equal(t, opens, x.overdueTrips(x.now))
 		if opens {
 			x.opensOnAsking()
 		} else {
@@ -198,7 +198,7 @@ func TestOverdueForgetsTheEpoch(t *testing.T) {
 			x.reset(x.now)
 			x.asks(2)
 			for _, ticket := range tickets {
-				counted, change := x.settle(x.now, ticket, Transient, time.Second, 0)
+				counted, change := x.settle(x.now, ticket, Transient, time.Second)
 				require.False(t, counted)
 				require.Nil(t, change)
 			}
@@ -221,7 +221,7 @@ func TestOverdueSurvivesAResetOfClosed(t *testing.T) {
 // Calls of half-open and of a ramp are in flight as well, and land in the closed state that follows.
 func TestOverdueAfterRecovery(t *testing.T) {
 	x := try(t, overdueAfter(func(s *Settings) { s.HalfOpenProbes, s.Recovery.Fraction = 3, 1 }))
-	x.open(x.now, ReasonFailureRatio, 0)
+	x.open(x.now, ReasonFailureRatio)
 	x.now += 15 * time.Second
 	probe, _ := x.ask()
 	spare := x.asks(2)
@@ -245,7 +245,7 @@ func TestOverdueForgottenPermits(t *testing.T) {
 	forgotten := 0
 	for x.state == Closed {
 		x.now += 100 * time.Millisecond
-		if _, ok, change := x.admit(x.now, passing, 0); ok { // forgotten
+		if _, ok, change := x.admit(x.now, passing); ok { // forgotten
 			forgotten++
 			x.calls(1, Success, time.Millisecond)
 		} else {

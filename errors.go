@@ -48,6 +48,26 @@ func (e *RejectedError) Error() string {
 // Is reports whether target is [ErrRejected].
 func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
 
+// WaitError is the answer to a call that waited for admission until its context ended. It matches [ErrRejected], for the
+// dependency was never asked, and the error of the context. It counts in no total.
+type WaitError struct {
+	Name   string        // of the breaker
+	State  State         // when the wait ended: Open, HalfOpen, Recovering or Isolated
+	Waited time.Duration // by the breaker's clock
+	Err    error         // of the context: context.Canceled or context.DeadlineExceeded
+}
+
+// Error names the breaker, its state, how long the call has waited and why it waits no more.
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("breaker: %q is %s: gave up after waiting %v: %v", e.Name, e.State, e.Waited, e.Err)
+}
+
+// Is reports whether target is [ErrRejected].
+func (e *WaitError) Is(target error) bool { return target == ErrRejected }
+
+// Unwrap returns Err.
+func (e *WaitError) Unwrap() error { return e.Err }
+
 // CallbackError tells of a function in [Settings] or of a subscriber that failed: it returned an error, panicked, called
 // [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected. A fault of the
 // breaker itself is told of in the same way, and the call goes on as if there were no breaker.

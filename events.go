@@ -2,8 +2,6 @@ package breaker
 
 import (
 	"context"
-	"errors"
-	"runtime/debug"
 	"sync"
 )
 
@@ -79,38 +77,4 @@ func (q *eventQueue) next() (e event, ok bool) {
 	q.pending[0] = event{}
 	q.pending = q.pending[1:]
 	return e, true
-}
-
-// callbackKey marks the contexts that callbacks are given.
-type callbackKey struct{}
-
-// callbackContext returns the context for a callback: the values of ctx, never its cancellation.
-func callbackContext(ctx context.Context) context.Context {
-	return context.WithValue(context.WithoutCancel(ctx), callbackKey{}, true)
-}
-
-// insideCallback reports whether ctx comes from a callback of any breaker.
-func insideCallback(ctx context.Context) bool { return ctx.Value(callbackKey{}) != nil }
-
-var errGoexit = errors.New("called runtime.Goexit")
-
-// contain calls user code whose goroutine must survive it and returns how it failed, nil if it did not. It lends the code a
-// goroutine and waits for it: nothing less stops a runtime.Goexit, which would take the caller's result with it.
-func contain(callback string, f func() error) *CallbackError {
-	failed := make(chan *CallbackError, 1)
-	go func() {
-		failure := &CallbackError{Callback: callback, Err: errGoexit}
-		defer func() {
-			if p := recover(); p != nil {
-				failure = &CallbackError{Callback: callback, Panic: p, Stack: debug.Stack()}
-			}
-			failed <- failure
-		}()
-		if err := f(); err != nil {
-			failure = &CallbackError{Callback: callback, Err: err}
-		} else {
-			failure = nil
-		}
-	}()
-	return <-failed
 }

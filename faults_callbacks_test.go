@@ -40,14 +40,15 @@ func TestUserFunctionThatBlocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan bool)
-				var entered, returned atomic.Bool
+				var made, entered, returned atomic.Bool
 				s := brittle(nil)
 				install(&s, func() {
-					if !entered.Swap(true) {
+					if made.Load() && !entered.Swap(true) {
 						<-release
 					}
 				})
-				b := MustNew(s)
+				b := MustNew(s) // which draws a number
+				made.Store(true)
 				go func() {
 					trip(t, b)
 					returned.Store(true)
@@ -81,8 +82,8 @@ func TestUserFunctionThatCallsBack(t *testing.T) {
 			s := brittle(new(handClock))
 			s.OnCallbackError = new(faultLog).add
 			install(&s, func() {
-				if called {
-					return // or its own changes would call it for ever
+				if b == nil || called {
+					return // it is being made, or its own changes would call it for ever
 				}
 				called = true
 				b.Snapshot()

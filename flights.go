@@ -6,7 +6,8 @@ import (
 )
 
 // flights counts the calls in flight by the bucket of time they began in, so that calls which take too long are seen before
-// they return. The buckets are as wide as those of the trip window.
+// they return. The buckets are as wide as those of the trip window. There are never more than maxTakeoffs: permits that nobody
+// ends cost no more than that.
 type flights struct {
 	width   time.Duration // of a bucket
 	next    time.Duration // when they are due to be judged at an admission
@@ -19,6 +20,10 @@ type takeoffs struct {
 	calls  int
 }
 
+// maxTakeoffs is how many buckets are kept apart. One more makes the two oldest one, whose calls count as begun in the later: none
+// is overdue early.
+const maxTakeoffs = 256
+
 func newFlights(window time.Duration) *flights { return &flights{width: max(1, window/buckets)} }
 
 // begin counts a call that begins at now. It returns the low half of its bucket's number, which tells the bucket from any other
@@ -29,14 +34,23 @@ func (f *flights) begin(now time.Duration) (bucket uint32) {
 		f.buckets[last].calls++
 	} else {
 		f.buckets = append(f.buckets, takeoffs{number, 1})
+		f.merge()
 	}
 	return uint32(number)
 }
 
-// end counts a call that ends, by the bucket it began in.
+// merge makes one of the two oldest buckets where there are too many.
+func (f *flights) merge() {
+	if len(f.buckets) > maxTakeoffs {
+		f.buckets[1].calls += f.buckets[0].calls
+		f.buckets = slices.Delete(f.buckets, 0, 1)
+	}
+}
+
+// end counts a call that ends, by the bucket it began in. Where that is no longer kept apart, it has become part of the oldest.
 func (f *flights) end(bucket uint32) {
 	i := len(f.buckets) - 1
-	for uint32(f.buckets[i].number) != bucket { // nearly every call ends soon after it began
+	for i > 0 && uint32(f.buckets[i].number) != bucket { // nearly every call ends soon after it began
 		i--
 	}
 	if f.buckets[i].calls--; f.buckets[i].calls == 0 {

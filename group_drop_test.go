@@ -68,7 +68,7 @@ func TestGroup_NeverDropsOneThatSomebodyWaitsFor(t *testing.T) {
 	g := newGroup(t, 1, clock.NewMock())
 	b := ask(t, g, "a")
 	b.waiting = new(waitQueue)
-	w := b.waiting.push()
+	w := b.waiting.push(false)
 	ask(t, g, "b")
 	assert.Equal(t, []string{"a", "b"}, keys(g))
 	b.waiting.remove(w)

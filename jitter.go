@@ -47,19 +47,6 @@ func (j Jitter) spread(d time.Duration, r float64) time.Duration {
 	}
 }
 
-// grown returns the nominal break of the nth open in a row, first × 2^(n−1), capped at limit. It saturates: no n overflows.
-func grown(first, limit time.Duration, n int) time.Duration {
-	for d := first; ; d *= 2 {
-		if n <= 1 || d >= limit {
-			return min(d, limit)
-		}
-		if d > limit/2 {
-			return limit
-		}
-		n--
-	}
-}
-
 // scaled returns d × factor, saturating at the largest duration.
 func scaled(d, factor float64) time.Duration {
 	if v := d * factor; v < math.MaxInt64 {

@@ -174,12 +174,8 @@ func driveLatencies(t *testing.T, quantile float64, minSamples int) {
 			m.drop(now)
 			l.advance(now)
 		} else {
-			due, foreseen := l.due(now), l.with(now, latency)
 			m.add(now, latency)
 			addLatency(l, now, latency)
-			if due {
-				require.Equal(t, l.memo, foreseen, "step %d: what the sample was foreseen to lead to", step)
-			}
 		}
 		require.Equal(t, m.memo, l.memo.normal, "step %d", step)
 		require.Len(t, m.samples, int(l.samples), "step %d", step)

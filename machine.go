@@ -15,12 +15,13 @@ type machine struct {
 	rules     *Settings // valid, with defaults; only its numbers are read
 	state     State
 	reason    Reason        // of the last change of state
+	patience  bool          // ProbeTimeout is derived
 	opens     uint32        // in a row; saturates
 	epoch     uint64        // starts at 0
-	last      time.Duration // the last time seen
-	lag       time.Duration // what is added to a clock that was set back
 	since     time.Duration // of the last change of state
-	streak    int           // transient failures in a row while Closed; saturates
+	streak    uint32        // transient failures in a row while Closed; saturates
+	tally     bucket        // of the calls while Closed, where there is no window
+	random    float64       // in stock, in [0, 1): the jitter of the next break
 	slowLimit time.Duration // the slow threshold in force
 	window    *ring         // the trip window; nil: no ratio is judged
 	failures  *ring         // the failure baseline; nil: off
@@ -35,6 +36,7 @@ type machine struct {
 type period struct {
 	openedAt time.Duration
 	breakFor time.Duration // the break being served, or served last
+	usual    time.Duration // the normal latency when it was last known; 0: never
 	counts   Counts        // of the half-open or recovering state
 	probes   probes        // in flight while HalfOpen
 	ramp     ramp          // while Recovering
@@ -62,16 +64,6 @@ type transition struct {
 	counts   Counts
 }
 
-// caller is who asks for admission.
-type caller uint8
-
-const (
-	passing  caller = iota // goes away when it is not admitted
-	arriving               // nobody waits, and it will wait when it is not admitted
-	first                  // the first of those who wait, asking again
-	behind                 // others wait before it
-)
-
 func newMachine(rules *Settings) machine {
 	m := machine{rules: rules, slowLimit: rules.slowLimit(quantiles{})}
 	if rules.judgesRatios() {
@@ -93,37 +85,12 @@ func newMachine(rules *Settings) machine {
 	return m
 }
 
-// endOfTime is where time stops, some 73 years after the breaker was made. No sum below overflows before it.
-const endOfTime = time.Duration(1) << 61
-
-// setBack is how far a reading of the clock may lie behind the last one and still be a late reading; one that is further
-// behind means that the clock was set back.
-const setBack = time.Second
-
-// at turns a reading of the clock into the machine's time, which never goes back.
-func (m *machine) at(reading time.Duration) time.Duration {
-	now := m.read(reading)
-	if behind := m.last - now; behind > setBack {
-		m.lag += behind
+// derives notes which numbers the settings as they were written leave to be measured.
+func (m *machine) derives(written *Settings) {
+	m.patience = written.ProbeTimeout == 0
+	if m.test != nil {
+		m.test.raises = written.ConsecutiveFailures == 0
 	}
-	m.last = max(m.last, now)
-	return m.last
-}
-
-// advance is at for a reading that is ahead of the last, as nearly all are.
-func (m *machine) advance(reading time.Duration) (now time.Duration, ok bool) {
-	if now = reading + m.lag; now < m.last || now > endOfTime {
-		return 0, false
-	}
-	m.last = now
-	return now, true
-}
-
-// isSetBack reports whether a reading lies so far behind the last that the clock must have been set back.
-func (m *machine) isSetBack(reading time.Duration) bool { return m.last-m.read(reading) > setBack }
-
-func (m *machine) read(reading time.Duration) time.Duration {
-	return min(later(max(reading, -endOfTime), m.lag), endOfTime)
 }
 
 // breakEnd returns when the break being served ends.
@@ -141,236 +108,33 @@ func (m *machine) stateAt(now time.Duration) State {
 	}
 }
 
-// admit asks for admission at now. The number r in [0, 1) is used only if opensAt(now).
-func (m *machine) admit(now time.Duration, who caller, r float64) (t ticket, ok bool, change *transition) {
-	switch m.stateAt(now) {
-	case Closed:
-		if m.state == Recovering {
-			change = m.close(now, ReasonRampCompleted)
-		} else if m.flights != nil && m.flights.isDue(now) {
-			if m.overdueTrips(now) {
-				return t, false, m.open(now, ReasonOverdueCalls, r)
-			}
-			m.flights.judged(now)
-		}
-		return m.ticket(now, noSlot), true, change
-	case Recovering:
-		if !m.admitRamp(now, who) {
-			return t, false, nil
-		}
-		m.period.inFlight++
-		m.period.admitted = now
-		return m.ticket(now, rampSlot), true, nil
-	case HalfOpen:
-		return m.admitProbe(now, who, r)
-	default:
-		return t, false, nil
-	}
-}
-
-// admitRamp spends ramp credit. Every call that arrives adds to the credit; the first of those who wait also goes when
-// nothing is in flight, so that a ramp with nobody but waiting callers goes on.
-func (m *machine) admitRamp(now time.Duration, who caller) bool {
-	p := m.period
-	if who != first {
-		p.ramp.accrue(now)
-	}
-	if who == behind {
-		return false
-	}
-	if p.ramp.spend() {
-		return true
-	}
-	return who != passing && (p.inFlight == 0 || now >= m.timeoutOf(p.admitted)) && p.ramp.lend()
-}
-
-// admitProbe asks for a probe at now, of a machine that is half-open or whose break has elapsed.
-func (m *machine) admitProbe(now time.Duration, who caller, r float64) (t ticket, ok bool, change *transition) {
-	if m.reopensAt(now) {
-		return t, false, m.open(now, ReasonProbeTimeout, r)
-	}
-	if who == behind || m.state == HalfOpen && !m.hasProbeSlot() {
-		return t, false, nil
-	}
-	if m.state == Open {
-		change = m.enter(now, HalfOpen, ReasonBreakElapsed)
-	}
-	return m.ticket(now, m.period.probes.admit(now)), true, change
-}
-
-// ticket begins a call at now.
-func (m *machine) ticket(now time.Duration, slot uint32) ticket {
-	t := ticket{epoch: m.epoch, slot: slot}
-	if m.flights != nil {
-		t.start = m.flights.begin(now)
-	}
-	return t
-}
-
-// opensAt reports whether a call that asks for admission at now opens the circuit.
-func (m *machine) opensAt(now time.Duration) bool {
-	return m.reopensAt(now) || m.state == Closed && m.flights != nil && m.overdueTrips(now)
-}
-
-func (m *machine) hasProbeSlot() bool {
-	p, inFlight := m.period, len(m.period.probes.flying)
-	if cohort := m.rules.ProbeCohort; cohort > 0 {
-		return p.counts.Calls+inFlight < cohort
-	}
-	return inFlight < m.rules.HalfOpenProbes
-}
-
-// reopensAt reports whether a call that asks for admission at now finds the probes lost.
-func (m *machine) reopensAt(now time.Duration) bool {
-	if m.state != HalfOpen {
-		return false
-	}
-	oldest, ok := m.period.probes.oldest()
-	return ok && now >= m.timeoutOf(oldest)
-}
-
-// timeoutOf returns when a call admitted at since is as old as the probe time-out.
-func (m *machine) timeoutOf(since time.Duration) time.Duration {
-	if m.rules.ProbeTimeout == Disabled {
-		return math.MaxInt64
-	}
-	return later(since, m.rules.ProbeTimeout)
-}
-
-// nextAsk returns when the first of those who wait should ask again, if nothing else happens before; false if time alone
-// changes nothing for it. That may have been before now: time has gone on since it asked.
-func (m *machine) nextAsk(now time.Duration) (at time.Duration, ok bool) {
-	switch m.state {
-	case Open:
-		return m.breakEnd(), true
-	case HalfOpen:
-		oldest, ok := m.period.probes.oldest()
-		return m.timeoutOf(oldest), ok
-	case Recovering:
-		r := &m.period.ramp
-		at = m.timeoutOf(m.period.admitted)
-		if end := later(r.start, r.length); end > now || m.stateAt(now) == Closed {
-			at = min(at, end)
-		}
-		return at, true
-	default:
-		return 0, false
-	}
-}
-
-// settle records the outcome of an admitted call at now, judges, and reports whether it counted. The number r in [0, 1) is used
-// only if the outcome is Transient or slowTrips says so.
-func (m *machine) settle(now time.Duration, t *ticket, o Outcome, latency time.Duration, r float64) (counted bool, change *transition) {
-	if t.epoch != m.epoch {
-		if t.epoch != unsampled {
-			m.totals.Discarded++
-		}
-		return false, nil
-	}
-	m.totals.count(o)
-	if m.flights != nil {
-		m.flights.end(t.start)
-	}
-	if t.slot != noSlot {
-		m.release(t.slot)
-	}
-	if !o.isCall() {
-		return true, nil
-	}
-	failed := o == Transient
-	slow := m.measure(now, failed, latency)
-	switch m.state {
-	case Closed:
-		if m.window != nil {
-			m.window.at(now).add(failed, slow)
-		}
-		if failed || slow || m.test != nil {
-			change = m.judge(now, failed, slow, r)
-		} else {
-			m.streak = 0
-		}
-	case HalfOpen:
-		change = m.settleProbe(now, failed, slow, r)
-	case Recovering:
-		change = m.settleRamp(now, failed, slow, r)
-	}
-	return true, change
-}
-
-// release gives back what a call admitted outside Closed holds, if its half-open or recovering state is still on.
-func (m *machine) release(slot uint32) {
-	switch m.state {
-	case HalfOpen:
-		m.period.probes.end(slot)
-	case Recovering:
-		m.period.inFlight--
-	}
-}
-
-// offerAnew counts the end of a call as an offer of the first of those who wait.
-func (m *machine) offerAnew(now time.Duration) {
-	if m.state == Recovering {
-		m.period.ramp.accrue(now)
-	}
-}
-
-func (m *machine) settleProbe(now time.Duration, failed, slow bool, r float64) *transition {
-	c := &m.period.counts
-	c.add(failed, slow)
-	reason := m.judgeProbes(*c)
-	switch {
-	case reason == 0:
-		return nil
-	case reason != ReasonProbesSucceeded:
-		return m.open(now, reason, r)
-	case m.rules.ramps():
-		return m.recover(now)
-	default:
-		return m.close(now, ReasonProbesSucceeded)
-	}
-}
-
-// judgeProbes returns what the probes so far decide, 0 if nothing yet.
-func (m *machine) judgeProbes(c Counts) Reason {
-	rules := m.rules
-	failed, slow, done := c.Failures > 0, c.Slow > 0, c.Calls-c.Failures >= rules.ProbeSuccesses
-	if n := rules.ProbeCohort; n > 0 {
-		failed = failed && ratio(c.Failures, n) >= rules.FailureRatio
-		slow = slow && ratio(c.Slow, n) >= rules.SlowCallRatio
-		done = c.Calls >= n
-	}
-	switch {
-	case failed:
-		return ReasonProbeFailed
-	case slow && !rules.ramps():
-		return ReasonProbeSlow
-	case done:
-		return ReasonProbesSucceeded
-	default:
-		return 0
-	}
-}
-
-func (m *machine) settleRamp(now time.Duration, failed, slow bool, r float64) *transition {
-	m.period.counts.add(failed, slow)
-	if failed {
-		return m.open(now, ReasonRampFailed, r)
-	}
-	m.period.ramp.record(now, slow)
-	return nil
-}
-
 // open begins a break: the grown and jittered one.
-func (m *machine) open(now time.Duration, reason Reason, r float64) *transition {
+func (m *machine) open(now time.Duration, reason Reason) *transition {
 	if m.opens < math.MaxInt32 {
 		m.opens++
 	}
 	m.totals.Opens++
 	change := m.enter(now, Open, reason)
 	change.opens = int(m.opens)
-	change.breakFor = m.rules.BreakJitter.spread(grown(m.rules.BreakDuration, m.rules.MaxBreakDuration, change.opens), r)
+	change.breakFor = m.rules.BreakJitter.spread(grown(m.rules.BreakDuration, m.rules.MaxBreakDuration, change.opens), m.random)
 	m.begin(now, change.breakFor)
 	return change
+}
+
+// retryAfter returns how long the break being served still lasts at now; false if none is.
+func (m *machine) retryAfter(now time.Duration) (time.Duration, bool) {
+	if m.stateAt(now) != Open {
+		return 0, false
+	}
+	return m.breakEnd() - now, true
+}
+
+// retryAfterIn is retryAfter for the break that began with an epoch.
+func (m *machine) retryAfterIn(now time.Duration, epoch uint64) (time.Duration, bool) {
+	if m.epoch != epoch {
+		return 0, false
+	}
+	return m.retryAfter(now)
 }
 
 // begin starts a new epoch and the period that goes with it.
@@ -379,7 +143,11 @@ func (m *machine) begin(now, breakFor time.Duration) {
 	if m.flights != nil {
 		m.flights.clear()
 	}
-	m.period = &period{openedAt: now, breakFor: breakFor}
+	p := &period{openedAt: now, breakFor: breakFor, usual: m.normalLatency(now)}
+	if p.usual == 0 && m.period != nil {
+		p.usual = m.period.usual
+	}
+	m.period = p
 }
 
 // redirect replaces the break of the open that began in epoch, if it is still being served at now.
@@ -437,6 +205,7 @@ func (m *machine) enter(now time.Duration, to State, reason Reason) *transition 
 // forget clears the evidence. The baselines stay: they measure the dependency, and decay by themselves.
 func (m *machine) forget() {
 	m.streak = 0
+	m.tally = bucket{}
 	if m.window != nil {
 		m.window.clear()
 	}
@@ -455,21 +224,25 @@ func (m *machine) counts(now time.Duration) (c Counts) {
 	}
 	if m.window != nil {
 		c = m.window.read(now)
+	} else {
+		c = Counts{Calls: clampInt(uint64(m.tally.calls)), Failures: clampInt(uint64(m.tally.failures)), Slow: clampInt(uint64(m.tally.slow))}
 	}
-	c.ConsecutiveFailures = m.streak
+	c.ConsecutiveFailures = clampInt(uint64(m.streak))
 	return c
 }
 
-// add counts one call.
-func (c *Counts) add(failed, slow bool) {
-	c.Calls++
-	if failed {
-		c.Failures++
-		c.ConsecutiveFailures++
-	} else {
-		c.ConsecutiveFailures = 0
+// normalLatency returns the measured latency at now, 0 while there are too few samples.
+func (m *machine) normalLatency(now time.Duration) time.Duration {
+	if m.latency == nil {
+		return 0
 	}
-	if slow {
-		c.Slow++
+	return m.latency.read(now).normal
+}
+
+// slowLimitAt returns the slow threshold in force at now.
+func (m *machine) slowLimitAt(now time.Duration) time.Duration {
+	if m.latency == nil {
+		return m.slowLimit
 	}
+	return m.rules.slowLimit(m.latency.read(now))
 }

@@ -52,9 +52,9 @@ func (l *lockstep) step() {
 	case 3:
 		l.read()
 	case 4:
-		change, same = l.machine.isolate(l.time()), l.twin.isolate(l.now)
+		change, same = l.machine.isolate(l.now), l.twin.isolate(l.now)
 	case 5:
-		change, same = l.machine.reset(l.time()), l.twin.reset(l.now)
+		change, same = l.machine.reset(l.now), l.twin.reset(l.now)
 		l.window.calls = nil
 	}
 	require.Equal(l.t, same, change, "the same history gives the same transitions")
@@ -63,33 +63,17 @@ func (l *lockstep) step() {
 	l.checkRings()
 }
 
-// time passes the time to both machines. Now and then the clock is a little late, which must make no difference.
-func (l *lockstep) time() time.Duration {
-	reading := l.now
-	if l.random.IntN(8) == 0 && l.machine.last == l.now {
-		reading -= time.Duration(l.random.Int64N(int64(setBack)))
-	}
-	last := l.machine.last
-	got := l.machine.at(reading)
-	require.GreaterOrEqual(l.t, got, last, "time went back")
-	require.Equal(l.t, l.now, got)
-	require.Equal(l.t, l.now, l.twin.at(l.now))
-	return got
-}
-
 func (l *lockstep) gap() time.Duration {
 	unit := []time.Duration{time.Millisecond, time.Second, 15 * time.Second, time.Minute}[pick(l.random, 60, 30, 8, 2)]
 	return time.Duration(l.random.ExpFloat64() * float64(unit))
 }
 
 func (l *lockstep) admit() (change, same *transition) {
-	now, r := l.time(), l.random.Float64()
-	if !l.machine.opensAt(now) {
-		r = 0
-	}
+	now := l.now
+	l.restock()
 	who := []caller{passing, arriving, first, behind}[pick(l.random, 85, 5, 5, 5)]
-	t, ok, change := l.machine.admit(now, who, r)
-	_, twinOK, same := l.twin.admit(now, who, r)
+	t, ok, change := l.machine.admit(now, who)
+	_, twinOK, same := l.twin.admit(now, who)
 	require.Equal(l.t, ok, twinOK)
 	switch {
 	case !ok:
@@ -101,6 +85,12 @@ func (l *lockstep) admit() (change, same *transition) {
 	return change, same
 }
 
+// restock gives both machines a new number for the next break.
+func (l *lockstep) restock() {
+	r := l.random.Float64()
+	l.machine.random, l.twin.random = r, r
+}
+
 func (l *lockstep) settle() (change, same *transition) {
 	if len(l.flying) == 0 {
 		return nil, nil
@@ -108,19 +98,17 @@ func (l *lockstep) settle() (change, same *transition) {
 	i := l.random.IntN(len(l.flying))
 	t := l.flying[i]
 	l.flying = slices.Delete(l.flying, i, i+1)
-	o := []Outcome{Success, Transient, Throttled, Permanent, Ignored}[pick(l.random, 70, 20, 3, 3, 3)]
+	o := []Outcome{Success, Transient, Throttled, Permanent, Ignored, givenUp}[pick(l.random, 70, 20, 3, 3, 3, 3)]
 	latency := time.Duration(l.random.ExpFloat64() * float64(10*time.Millisecond))
-	now, r := l.time(), l.random.Float64()
-	if o == Success && !l.machine.slowTrips(now, &t, latency) {
-		r = -1e9 // a number that would show, were it used
-	}
+	now := l.now
+	l.restock()
 	if t.epoch != l.machine.epoch {
 		l.settleLate(now, t, o, latency)
 		return nil, nil
 	}
 	wasClosed, slow := l.machine.state == Closed, l.machine.totals.Slow
-	counted, change := l.machine.settle(now, &t, o, latency, r)
-	_, same = l.twin.settle(now, &t, o, latency, r)
+	counted, change := l.machine.settle(now, &t, o, latency)
+	_, same = l.twin.settle(now, &t, o, latency)
 	require.True(l.t, counted)
 	l.record(wasClosed, o, l.machine.totals.Slow > slow)
 	return change, same
@@ -128,7 +116,7 @@ func (l *lockstep) settle() (change, same *transition) {
 
 // settleLate settles a call of an earlier epoch: it changes nothing but one counter.
 func (l *lockstep) settleLate(now time.Duration, t ticket, o Outcome, latency time.Duration) {
-	counted, change := l.machine.settle(now, &t, o, latency, 0)
+	counted, change := l.machine.settle(now, &t, o, latency)
 	require.False(l.t, counted)
 	require.Nil(l.t, change)
 	l.twin.totals.Discarded++
@@ -137,18 +125,19 @@ func (l *lockstep) settleLate(now time.Duration, t ticket, o Outcome, latency ti
 
 // read reads everything, now and in the future: nothing changes.
 func (l *lockstep) read() {
-	for _, at := range []time.Duration{l.time(), l.now + time.Second, l.now + time.Hour} {
+	for _, at := range []time.Duration{l.now, l.now + time.Second, l.now + time.Hour} {
 		l.machine.snapshot(at)
 		l.machine.sinceAt(at)
-		l.machine.opensAt(at)
 		l.machine.nextAsk(at)
-		l.machine.slowTrips(at, &ticket{epoch: l.machine.epoch}, time.Duration(l.random.Int64N(int64(time.Minute))))
 	}
 	require.Equal(l.t, l.twin, l.machine)
 }
 
 // record keeps what the rings should hold.
 func (l *lockstep) record(wasClosed bool, o Outcome, slow bool) {
+	if o == givenUp && slow && wasClosed {
+		l.window.add(l.now, false, true)
+	}
 	if !o.isCall() {
 		return
 	}

@@ -28,7 +28,7 @@ func try(t *testing.T, s Settings) *trial {
 // ask is a call that must be admitted.
 func (x *trial) ask() (*ticket, *transition) {
 	x.t.Helper()
-	ticket, ok, change := x.admit(x.at(x.now), passing, 0)
+	ticket, ok, change := x.admit(x.now, passing)
 	require.True(x.t, ok, "refused while %v", x.state)
 	return &ticket, change
 }
@@ -36,7 +36,7 @@ func (x *trial) ask() (*ticket, *transition) {
 // end settles an admitted call, whose outcome must count.
 func (x *trial) end(ticket *ticket, o Outcome, latency time.Duration) *transition {
 	x.t.Helper()
-	counted, change := x.settle(x.at(x.now), ticket, o, latency, 0)
+	counted, change := x.settle(x.now, ticket, o, latency)
 	require.True(x.t, counted, "not counted")
 	return change
 }
@@ -111,7 +111,7 @@ func TestOnlyASuccessEndsTheStreak(t *testing.T) {
 			x := try(t, Settings{SlowCallThreshold: time.Second})
 			x.calls(4, Transient, normal)
 			x.calls(1, test.outcome, test.latency)
-			require.Equal(t, test.streak, x.streak)
+			require.EqualValues(t, test.streak, x.streak)
 			x.calls(4-test.streak, Transient, normal)
 			x.trips(ReasonConsecutiveFailures, Transient, normal)
 		})
@@ -122,9 +122,9 @@ func TestOnlyASuccessEndsTheStreak(t *testing.T) {
 func TestStreakSaturates(t *testing.T) {
 	x := try(t, only(func(s *Settings) { s.FailureRatio = 1 }))
 	x.calls(1, Success, normal)
-	x.streak = math.MaxInt - 1
+	x.streak = math.MaxUint32 - 1
 	x.calls(2, Transient, normal)
-	assert.Equal(t, math.MaxInt, x.counts(x.now).ConsecutiveFailures)
+	assert.Equal(t, clampInt(math.MaxUint32), x.counts(x.now).ConsecutiveFailures)
 }
 
 // Rates rounded before they are compared let 99 of 200 trip 0.5, or 7 of 100 miss 0.07. So: every ratio in whole hundredths

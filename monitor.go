@@ -1,85 +1,13 @@
 package breaker
 
 import (
-	"container/list"
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
-	"weak"
 )
 
 // ErrUnbound is what a [Monitor] returns while no breaker is bound to it.
 var ErrUnbound = errors.New("breaker: monitor has no breaker")
-
-// Monitor watches and steers any number of breakers: those made with it in Settings.Monitor, in the order they were made. The
-// zero value is ready. It is safe for concurrent use and must not be copied.
-//
-// A monitor holds its breakers weakly: it keeps none alive and tells of none that is gone. One that its [Group] drops leaves the
-// monitor at once, whoever still holds it.
-type Monitor struct {
-	mu          sync.Mutex // protects following fields
-	bound       list.List  // of weak.Pointer[Breaker], in the order of binding
-	places      map[weak.Pointer[Breaker]]*list.Element
-	prune       int // length of bound at which the dead are taken out
-	subscribers []*subscriber
-}
-
-// subscriber is one function that hears of changes.
-type subscriber struct {
-	mu        sync.Mutex // protects following fields
-	f         func(context.Context, StateChange)
-	cancelled bool
-}
-
-// call calls the function, unless it has been cancelled.
-func (s *subscriber) call(ctx context.Context, change StateChange) {
-	s.mu.Lock()
-	cancelled := s.cancelled
-	s.mu.Unlock()
-	if !cancelled {
-		s.f(ctx, change)
-	}
-}
-
-func (m *Monitor) bind(b *Breaker) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.places == nil {
-		m.places = make(map[weak.Pointer[Breaker]]*list.Element)
-	}
-	if m.bound.Len() >= m.prune {
-		m.pruneLocked()
-	}
-	p := weak.Make(b)
-	m.places[p] = m.bound.PushBack(p)
-}
-
-// pruneLocked takes out the breakers that are gone. It runs when their number may have doubled.
-func (m *Monitor) pruneLocked() {
-	for p, place := range m.places {
-		if p.Value() == nil {
-			m.removeLocked(p, place)
-		}
-	}
-	m.prune = 2*m.bound.Len() + 8
-}
-
-func (m *Monitor) removeLocked(p weak.Pointer[Breaker], place *list.Element) {
-	m.bound.Remove(place)
-	delete(m.places, p)
-}
-
-// unbind takes a breaker out.
-func (m *Monitor) unbind(b *Breaker) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := weak.Make(b)
-	if place := m.places[p]; place != nil {
-		m.removeLocked(p, place)
-	}
-}
 
 // Breakers returns the breakers bound so far that are still alive, in the order they were bound.
 func (m *Monitor) Breakers() []*Breaker {
@@ -87,7 +15,7 @@ func (m *Monitor) Breakers() []*Breaker {
 	defer m.mu.Unlock()
 	breakers := make([]*Breaker, 0, m.bound.Len())
 	for e := m.bound.Front(); e != nil; e = e.Next() {
-		if b := e.Value.(weak.Pointer[Breaker]).Value(); b != nil {
+		if b := e.Value.(weakly[Breaker]).pointer.Value(); b != nil {
 			breakers = append(breakers, b)
 		}
 	}
@@ -115,29 +43,8 @@ func (m *Monitor) Subscribe(f func(context.Context, StateChange)) (cancel func()
 		panic("breaker: Subscribe of a nil function")
 	}
 	s := &subscriber{f: f}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.subscribers = append(m.subscribers[:len(m.subscribers):len(m.subscribers)], s)
+	m.subscribe(s)
 	return func() { m.cancel(s) }
-}
-
-func (m *Monitor) cancel(s *subscriber) {
-	s.mu.Lock()
-	s.cancelled = true
-	s.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.subscribers = slices.DeleteFunc(slices.Clone(m.subscribers), func(o *subscriber) bool { return o == s })
-}
-
-// observers returns the subscribers that hear of a breaker at this moment, none if it has left. The slice is never written to.
-func (m *Monitor) observers(b *Breaker) []*subscriber {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.places[weak.Make(b)] == nil {
-		return nil
-	}
-	return m.subscribers
 }
 
 // Isolate isolates every breaker bound so far: first all of them, then the observers hear of it. [ErrUnbound] if there is none.

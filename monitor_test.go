@@ -57,7 +57,7 @@ func TestMonitor_BreakersInOrderOfBinding(t *testing.T) {
 func TestMonitor_WorstState(t *testing.T) {
 	m := new(Monitor)
 	b := monitored(m, 4, func(s *Settings) { s.Recovery = Recovery{Fraction: 1} })
-	mock := func(i int) *clock.Mock { return b[i].settings.Clock.(*clock.Mock) }
+	mock := func(i int) *clock.Mock { return b[i].Settings().Clock.(*clock.Mock) }
 	for i, step := range []struct {
 		do   func()
 		want State

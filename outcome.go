@@ -36,6 +36,9 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return err
 }
 
+// givenUp is [Ignored] for a call that its caller gave up: how it would have ended it does not say, but how slow it was it does.
+const givenUp = Ignored + 1
+
 // isCall reports whether o is evidence about the dependency.
 func (o Outcome) isCall() bool { return o == Success || o == Transient }
 

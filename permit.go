@@ -6,67 +6,6 @@ import (
 	"time"
 )
 
-// Execute runs fn if the breaker admits it and records how it went; otherwise it returns a *[RejectedError], after
-// Settings.RejectionDelay, or waits first if Settings.WhenOpen says so. The error of fn is returned as it is. A context that is
-// done already returns its error and touches nothing.
-//
-// An error is classified by the first of these that applies: ctx was cancelled: [Ignored]; it carries a [Mark]; it is the
-// refusal of another breaker: [Ignored]; Settings.Classify; [Transient]. A deadline that ran out is evidence. A panic in fn
-// counts as Transient and goes on unchanged; runtime.Goexit counts as Ignored.
-//
-// Execute samples one attempt: put retries outside it.
-func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (err error) {
-	if fn == nil {
-		panic("breaker: Execute of a nil function")
-	}
-	c, err := b.admit(ctx, executing)
-	if err != nil {
-		return err
-	}
-	settled := false
-	defer func() {
-		if !settled && !b.abandon(ctx, &c) {
-			b.ownFault(ctx, recover())
-		}
-	}()
-	err = fn(ctx)
-	b.finish(ctx, &c, err, nil)
-	settled = true
-	return err
-}
-
-// Execute is [Breaker.Execute] for a function with a result.
-func Execute[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (T, error) {
-	return ExecuteClassified(ctx, b, fn, nil)
-}
-
-// ExecuteClassified is [Execute] with a classifier for this call, which stands in for Settings.Classify, sees the result, and is
-// asked about nil errors as well: a response can tell of a failure without an error. A nil classify is plain Execute.
-func ExecuteClassified[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error),
-	classify func(T, error) Outcome) (value T, err error) {
-	if fn == nil {
-		panic("breaker: Execute of a nil function")
-	}
-	c, err := b.admit(ctx, executing)
-	if err != nil {
-		return value, err
-	}
-	settled := false
-	defer func() {
-		if !settled && !b.abandon(ctx, &c) {
-			b.ownFault(ctx, recover())
-		}
-	}()
-	value, err = fn(ctx)
-	if classify == nil {
-		b.finish(ctx, &c, err, nil)
-	} else {
-		b.finish(ctx, &c, err, func(err error) Outcome { return classify(value, err) })
-	}
-	settled = true
-	return value, err
-}
-
 // Acquire waits until the breaker admits a call, the context ends (its error) or Settings.MaxWait has passed (a
 // *[RejectedError]). Those who wait are served in order of arrival. Every permit must be ended: defer its Release.
 //
@@ -92,7 +31,7 @@ type Permit struct {
 // acquire fills the permit and returns it. Acquire and TryAcquire are small enough to be inlined, which keeps the permit on the
 // caller's stack.
 func (p *Permit) acquire(ctx context.Context, b *Breaker, how manner) (*Permit, error) {
-	c, err := b.admit(ctx, how)
+	c, err := b.enter(ctx, how)
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +52,12 @@ func (p *Permit) Done(ctx context.Context, err error) bool {
 	if !p.end() {
 		return false
 	}
-	settled := false
 	defer func() {
-		if !settled && !p.breaker.abandon(ctx, &p.call) {
-			p.breaker.ownFault(ctx, recover())
+		if p.call.progress != settled {
+			p.breaker.abandon(ctx, &p.call, recover())
 		}
 	}()
-	counted := p.breaker.finish(ctx, &p.call, err, nil)
-	settled = true
-	return counted
+	return p.breaker.finish(ctx, &p.call, err, nil)
 }
 
 // Record ends the permit with an outcome, which stands as it is. An unknown outcome counts as [Ignored] and goes to
@@ -130,8 +66,7 @@ func (p *Permit) Record(o Outcome) bool {
 	if !p.end() {
 		return false
 	}
-	end := p.breaker.reading(&p.call, o)
-	return p.record(o, end, end-p.call.start)
+	return p.record(o, unmeasured)
 }
 
 // RecordLatency is Record for a caller who measured the latency. A negative latency counts as zero.
@@ -139,86 +74,34 @@ func (p *Permit) RecordLatency(o Outcome, latency time.Duration) bool {
 	if !p.end() {
 		return false
 	}
-	return p.record(o, p.breaker.reading(&p.call, o), latency)
+	return p.record(o, max(0, latency))
 }
 
-func (p *Permit) record(o Outcome, end, latency time.Duration) bool {
-	ctx := context.Background()
-	settled := false
+// unmeasured is the latency of a call that ends now.
+const unmeasured = time.Duration(-1)
+
+// record records an outcome as it stands.
+func (p *Permit) record(o Outcome, latency time.Duration) bool {
+	ctx, b, c := context.Background(), p.breaker, &p.call
+	c.progress = returned
 	defer func() {
-		if !settled {
-			p.breaker.abandon(ctx, &p.call)
+		if c.progress != settled {
+			b.abandon(ctx, c, recover())
 		}
 	}()
-	counted := p.breaker.settle(ctx, &p.call, end, p.breaker.known(ctx, o, "Record"), latency, nil)
-	settled = true
-	return counted
+	end := b.end(c, o)
+	if latency == unmeasured {
+		latency = end - c.start
+	}
+	return b.settle(ctx, c, b.known(ctx, o, "Record"), end, latency, nil)
 }
 
 // Release ends the permit as [Ignored], unless it has ended. Deferring it right after Acquire is always safe.
 func (p *Permit) Release() {
 	if p.end() {
-		p.record(Ignored, unread, 0)
+		p.record(Ignored, 0)
 	}
 }
 
 // IsProbe reports whether the permit was given by a half-open circuit.
-func (p *Permit) IsProbe() bool {
-	return p != nil && p.call.ticket.slot != noSlot && p.call.ticket.slot != rampSlot
-}
-
-// admit asks for admission. A closed breaker answers without its lock, and so does an open one whose answer only time changes.
-func (b *Breaker) admit(ctx context.Context, how manner) (c call, err error) {
-	mustHaveContext(ctx)
-	if b == nil {
-		panic("breaker: nil *Breaker")
-	}
-	if err = ctx.Err(); err != nil {
-		b.mustBeMade()
-		return c, err
-	}
-	w := b.word.Load()
-	if w&(wordMade|wordLocked|wordStates) == wordMade|uint64(Closed) {
-		c.ticket.epoch = w >> wordEpochShift
-		if b.timed {
-			c.start = b.elapsed()
-		}
-		return c, nil
-	}
-	if w&wordStates == uint64(Open) && b.refusesAtOnce(how) {
-		if err = b.refuseOpen(); err != nil {
-			return c, err
-		}
-	}
-	b.mustBeMade()
-	return b.admitSlowly(ctx, how)
-}
-
-// finish classifies the error of a call that has returned, and records it.
-func (b *Breaker) finish(ctx context.Context, c *call, err error, classify func(error) Outcome) bool {
-	if err == nil && classify == nil {
-		if !b.sampled && b.word.Load() == wordOf(Closed, c.ticket.epoch) && c.ticket.slot == noSlot {
-			b.successes.Add(1)
-			return true
-		}
-		end := b.reading(c, Success)
-		if counted, settled := b.settleFast(c, end, end-c.start); settled {
-			return counted
-		}
-		return b.settle(ctx, c, end, Success, end-c.start, nil)
-	}
-	end := b.elapsed()
-	reading, o := end, b.classify(ctx, err, classify)
-	if classify != nil || b.settings.Classify != nil {
-		reading = b.elapsed() // the classifier took its time, and what is decided now is decided as of now
-	}
-	return b.settle(ctx, c, reading, o, end-c.start, err)
-}
-
-// reading reads the clock at the end of a call, if its outcome needs the time.
-func (b *Breaker) reading(c *call, o Outcome) time.Duration {
-	if o == Success && !b.sampled && c.ticket.slot == noSlot {
-		return unread
-	}
-	return b.elapsed()
-}
+func (p *Permit) IsProbe() bool { return p != nil && p.call.isProbe() }

@@ -9,8 +9,8 @@ import (
 // along a ramp whose admitted fraction is the smaller of two:
 //
 //   - the clock's: Initial + (1 − Initial) × elapsed / length, and 1 at the end;
-//   - the evidence's: 1 at the start; a slow call sets it to half of the admitted fraction, at least Initial; every
-//     Settings.ProbeSuccesses fast calls in a row add Initial.
+//   - the evidence's: 1 at the start; a slow call sets it to half of the admitted fraction, at least Initial and 1/1024; every
+//     Settings.ProbeSuccesses fast calls in a row add Initial, or 1/1024 if that is more.
 //
 // The clock alone would push on while the dependency struggles; the evidence alone would let a fast dependency have
 // everything at once. The zero value is no ramp.
@@ -62,6 +62,10 @@ type ramp struct {
 	credit        float64 // what the offered calls have added up to; each whole one admits a call
 }
 
+// leastStep is what the evidence rises by, and does not fall below, where Initial is less: a step too small to count would never
+// end the ramp.
+const leastStep = 1.0 / 1024
+
 func newRamp(r Recovery, row int, now, breakServed time.Duration) ramp {
 	return ramp{start: now, length: r.RampFor(breakServed), initial: r.Initial, row: row, evidence: 1}
 }
@@ -98,12 +102,12 @@ func (r *ramp) lend() bool {
 // record counts a success that landed at now.
 func (r *ramp) record(now time.Duration, slow bool) {
 	if slow {
-		r.evidence = max(r.initial, r.fraction(now)/2)
+		r.evidence = max(r.initial, leastStep, r.fraction(now)/2)
 		r.fast = 0
 		return
 	}
 	if r.fast++; r.fast >= r.row {
-		r.evidence = min(1, r.evidence+r.initial)
+		r.evidence = min(1, r.evidence+max(r.initial, leastStep))
 		r.fast = 0
 	}
 }

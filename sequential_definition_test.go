@@ -110,7 +110,7 @@ func TestSequentialIsAsDefined(t *testing.T) {
 			case 1, 2, 3:
 				failing = random.Float64() * random.Float64()
 			case 4:
-				x.reset(x.at(x.now))
+				x.reset(x.now)
 				d.score, d.row = 0, 0
 			}
 			x.follow(d, random.Float64() < failing, opens)
@@ -125,7 +125,7 @@ func TestSequentialIsAsDefined(t *testing.T) {
 
 // follow makes one call, if it is admitted, and compares the machine with the definition.
 func (x *trial) follow(d *direct, failed bool, opens map[Reason]int) {
-	ticket, ok, change := x.admit(x.at(x.now), passing, 0)
+	ticket, ok, change := x.admit(x.now, passing)
 	if !ok {
 		return
 	}

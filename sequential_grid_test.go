@@ -36,8 +36,8 @@ func newArrivals(s Settings, rate float64, seed uint64) *arrivals {
 func (a *arrivals) call(failing float64) (opened bool) {
 	a.now += a.random.ExpFloat64() * float64(time.Second) / a.rate
 	failed := a.random.Float64() < failing
-	now := a.machine.at(time.Duration(a.now))
-	ticket, ok, _ := a.machine.admit(now, passing, 0.5)
+	now := time.Duration(a.now)
+	ticket, ok, _ := a.machine.admit(now, passing)
 	if !ok {
 		return false
 	}
@@ -46,7 +46,7 @@ func (a *arrivals) call(failing float64) (opened bool) {
 	if failed {
 		outcome = Transient
 	}
-	_, change := a.machine.settle(now, &ticket, outcome, 0, 0.5)
+	_, change := a.machine.settle(now, &ticket, outcome, 0)
 	return wasClosed && change != nil
 }
 

@@ -193,17 +193,17 @@ func TestSequentialEvidenceAtTheTurnOfABucket(t *testing.T) {
 // A change of state ends the evidence, whichever it is, and keeps what is normal.
 func TestSequentialScoreStartsAnew(t *testing.T) {
 	for name, change := range map[string]func(*trial){
-		"open":            func(x *trial) { x.open(x.now, ReasonFailureRatio, 0) },
+		"open":            func(x *trial) { x.open(x.now, ReasonFailureRatio) },
 		"isolate":         func(x *trial) { x.isolate(x.now) },
 		"reset":           func(x *trial) { x.isolate(x.now); x.test.score = 1; x.reset(x.now) },
 		"reset of closed": func(x *trial) { x.reset(x.now) },
 		"half-open": func(x *trial) {
-			x.open(x.now, ReasonFailureRatio, 0)
+			x.open(x.now, ReasonFailureRatio)
 			x.test.score = 1
 			x.enter(x.now, HalfOpen, ReasonBreakElapsed)
 		},
 		"close by a probe": func(x *trial) {
-			x.open(x.now, ReasonFailureRatio, 0)
+			x.open(x.now, ReasonFailureRatio)
 			x.test.score = 1
 			x.close(x.now, ReasonProbesSucceeded)
 		},

@@ -16,7 +16,7 @@ type Snapshot struct {
 	Since            time.Time
 	OpenedAt         time.Time     // zero while Closed
 	RetryAfter       time.Duration // 0 unless Open
-	Counts           Counts        // the trip window now; zero outside Closed
+	Counts           Counts        // the trip window now; while HalfOpen and Recovering the outcomes since that began; else zero
 	ProbesInFlight   int           // while HalfOpen
 	ProbeSuccesses   int           // so far, while HalfOpen
 	Waiting          int           // callers waiting for admission

@@ -40,6 +40,7 @@ func TestSnapshotAsJSON(t *testing.T) {
 		{"half-open", func(d *driven) { d.halfOpen().Record(success); d.permit() }, `{
 			"name": "orders", "state": "half-open", "reason": "break-elapsed", "since": "1970-01-01T00:00:15Z",
 			"opened_at": "1970-01-01T00:00:00Z", "admitted_fraction": 0, "probes_in_flight": 1, "probe_successes": 1,
+			"counts": {"calls":1,"failures":0,"slow":0,"consecutive_failures":0},
 			"totals": {"successes":1,"transient":5,"throttled":0,"permanent":0,"ignored":0,"slow":0,"discarded":0,"rejected":0,"opens":1}
 		}`},
 	} {

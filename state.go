@@ -112,6 +112,20 @@ func (c Counts) FailureRatio() float64 { return ratio(c.Failures, c.Calls) }
 // SlowRatio returns Slow / Calls, and 0 when there are no calls.
 func (c Counts) SlowRatio() float64 { return ratio(c.Slow, c.Calls) }
 
+// add counts one call.
+func (c *Counts) add(failed, slow bool) {
+	c.Calls++
+	if failed {
+		c.Failures++
+		c.ConsecutiveFailures++
+	} else {
+		c.ConsecutiveFailures = 0
+	}
+	if slow {
+		c.Slow++
+	}
+}
+
 // ratio is the quotient that every trip condition compares, never a rounded product: 7 of 100 meets 0.07.
 func ratio(part, whole int) float64 {
 	if whole == 0 {

@@ -5,62 +5,15 @@ import (
 	"time"
 )
 
-// The trip rules of the machine: what a call that has ended is measured by, and when it opens the circuit.
-
-// measure feeds the baselines and reports whether the call was slow.
-func (m *machine) measure(now time.Duration, failed bool, latency time.Duration) (slow bool) {
-	if l := m.latency; l != nil {
-		if !failed && !l.due(now) {
-			l.count(latency)
-		} else {
-			m.remeasure(now, failed, latency)
-		}
-	}
-	if m.failures != nil {
-		m.failures.at(now).add(failed, false)
-	}
-	if slow = latency > m.slowLimit; slow {
-		m.totals.Slow++
-	}
-	return slow
-}
-
-// remeasure feeds the latency baseline where that may work the quantile out anew.
-func (m *machine) remeasure(now time.Duration, failed bool, latency time.Duration) {
-	if failed {
-		m.latency.advance(now)
-	} else {
-		m.latency.countAnew(now, latency)
-	}
-	m.slowLimit = m.rules.slowLimit(m.latency.memo)
-}
-
-// maybeSlow reports whether slowTrips is worth asking.
-func (m *machine) maybeSlow(now, latency time.Duration) bool {
-	return latency > m.slowLimit || m.latency != nil && m.latency.due(now)
-}
-
-// slowTrips reports whether a success of this latency would be slow at now, and slowness can open the circuit.
-func (m *machine) slowTrips(now time.Duration, t *ticket, latency time.Duration) bool {
-	return m.slowAfter(now, latency) && t.epoch == m.epoch &&
-		(m.state == Closed || m.state == HalfOpen && !m.rules.ramps())
-}
-
-// slowAfter reports whether a success of this latency would be slow once it has entered the baseline, at now.
-func (m *machine) slowAfter(now, latency time.Duration) bool {
-	if m.latency == nil || !m.latency.due(now) {
-		return latency > m.slowLimit
-	}
-	return latency > m.rules.slowLimit(m.latency.with(now, latency))
-}
+// The trip rules of the machine: when a call that has just been recorded, or is still in flight, opens the circuit.
 
 // judge opens the circuit if the call that has just been recorded completes the evidence. One that was neither failed nor slow
 // never does.
-func (m *machine) judge(now time.Duration, failed, slow bool, r float64) *transition {
+func (m *machine) judge(now time.Duration, failed, slow bool) *transition {
 	switch {
 	case !failed:
 		m.streak = 0
-	case m.streak < math.MaxInt:
+	case m.streak < math.MaxUint32:
 		m.streak++
 	}
 	alarm := m.test != nil && m.test.record(now, failed, m.failures)
@@ -68,14 +21,14 @@ func (m *machine) judge(now time.Duration, failed, slow bool, r float64) *transi
 		return nil
 	}
 	if reason := m.trip(now, alarm); reason != 0 {
-		return m.open(now, reason, r)
+		return m.open(now, reason)
 	}
 	return nil
 }
 
 // trip returns the first condition that is met at now, 0 if none is.
 func (m *machine) trip(now time.Duration, alarm bool) Reason {
-	if limit := m.streakLimit(); limit != Disabled && m.streak >= limit {
+	if limit := m.streakLimit(); limit != Disabled && uint64(m.streak) >= uint64(limit) {
 		return ReasonConsecutiveFailures
 	}
 	if m.window == nil {

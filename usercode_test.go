@@ -88,30 +88,32 @@ func TestRandomThatIsOutOfRange(t *testing.T) {
 				assert.Empty(t, heard)
 				return
 			}
-			fault := heard.requireOne(t)
-			assert.Equal(t, "Random", fault.Callback)
-			assert.Equal(t, test.fault, fault.Panic)
+			require.Len(t, heard, 2, "when the breaker was made, and after the open")
+			for _, fault := range heard {
+				assert.Equal(t, "Random", fault.Callback)
+				assert.Equal(t, test.fault, fault.Panic)
+			}
 		})
 	}
 }
 
-// Random is asked for what can open the circuit with a jittered break, and for nothing else.
-func TestRandomIsAskedForWhatCanTrip(t *testing.T) {
+// Random is asked for a number to keep in stock when the breaker is made, and for the next one after each open, and for nothing else.
+func TestRandomIsAskedOnceForEachBreak(t *testing.T) {
 	const slow = 2 * time.Second
 	for _, test := range []struct {
 		name string
 		call func(*driven)
 		want int
 	}{
-		{"a fast success", func(d *driven) { d.report(success) }, 0},
-		{"a neutral outcome", func(d *driven) { d.permit().RecordLatency(breaker.Throttled, slow) }, 0},
+		{"a fast success", func(d *driven) { d.report(success) }, 1},
+		{"a neutral outcome", func(d *driven) { d.permit().RecordLatency(breaker.Throttled, slow) }, 1},
 		{"a failure", func(d *driven) { d.report(transient) }, 1},
 		{"a slow success", func(d *driven) { d.permit().RecordLatency(success, slow) }, 1},
-		{"a slow probe", func(d *driven) { d.halfOpen().RecordLatency(success, slow) }, 6},
-		{"a fast probe", func(d *driven) { d.halfOpen().Record(success) }, 5},
-		{"a lost probe", func(d *driven) { d.halfOpen(); d.clock.Add(time.Hour); d.refused() }, 6},
-		{"a refusal", func(d *driven) { d.trip(); d.refused() }, 5},
-		{"a late slow success", func(d *driven) { p := d.permit(); d.trip(); p.RecordLatency(success, slow) }, 5},
+		{"a slow probe", func(d *driven) { d.halfOpen().RecordLatency(success, slow) }, 3},
+		{"a fast probe", func(d *driven) { d.halfOpen().Record(success) }, 2},
+		{"a lost probe", func(d *driven) { d.halfOpen(); d.clock.Add(time.Hour); d.refused() }, 3},
+		{"a refusal", func(d *driven) { d.trip(); d.refused() }, 2},
+		{"a late slow success", func(d *driven) { p := d.permit(); d.trip(); p.RecordLatency(success, slow) }, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asked := 0

@@ -18,6 +18,10 @@ func (s Settings) Validate() error {
 	d := s.WithDefaults()
 	c.failureRace(&s, &d)
 	c.latencyRace(&s, &d)
+	if d.SlowCalls.Overdue && !d.judgesSlowness() {
+		c.add("SlowCalls.Overdue", true,
+			"nothing is slow, so no call in flight is: write Settings.SlowCallThreshold, or turn on SlowCalls")
+	}
 	if d.ConsecutiveFailures == Disabled && !d.judgesRatios() {
 		c.add("Settings.ConsecutiveFailures", s.ConsecutiveFailures,
 			"every trip is off: turn on one of ConsecutiveFailures, FailureRatio, Failures, SlowCallThreshold and SlowCalls")

@@ -22,9 +22,12 @@ func (m *machine) snapshot(now time.Duration) Snapshot {
 	switch {
 	case m.state == Closed:
 		s.Counts, s.AdmittedFraction = m.counts(now), 1
-	case m.state == Recovering:
-		s.AdmittedFraction = m.period.ramp.fraction(now)
+	case s.State == Recovering:
+		s.AdmittedFraction, s.Counts = m.period.ramp.fraction(now), m.counts(now)
+	case m.state == Recovering: // to the end
+		s.AdmittedFraction = 1
 	case m.state == HalfOpen:
+		s.Counts = m.counts(now)
 		s.ProbesInFlight = len(m.period.probes.flying)
 		s.ProbeSuccesses = m.period.counts.Calls - m.period.counts.Failures
 	}
@@ -50,20 +53,4 @@ func (m *machine) tripRatio(now time.Duration) float64 {
 	default:
 		return relative
 	}
-}
-
-// normalLatency returns the measured latency at now, 0 while there are too few samples.
-func (m *machine) normalLatency(now time.Duration) time.Duration {
-	if m.latency == nil {
-		return 0
-	}
-	return m.latency.read(now).normal
-}
-
-// slowLimitAt returns the slow threshold in force at now.
-func (m *machine) slowLimitAt(now time.Duration) time.Duration {
-	if m.latency == nil {
-		return m.slowLimit
-	}
-	return m.rules.slowLimit(m.latency.read(now))
 }

@@ -92,11 +92,11 @@ func TestWaiting_ContextEnds(t *testing.T) {
 		time.Sleep(time.Second)
 		cancel(errors.New("changed my mind"))
 		require.False(t, cancelled.waiting())
-		assert.Equal(t, context.Canceled, cancelled.err)
+		assert.Equal(t, &WaitError{Name: "db", State: Open, Waited: time.Second, Err: context.Canceled}, cancelled.err)
 		assert.Equal(t, time.Second, cancelled.after, "at once")
 		time.Sleep(2 * time.Second)
 		require.False(t, late.waiting())
-		assert.Equal(t, context.DeadlineExceeded, late.err)
+		assert.Equal(t, &WaitError{Name: "db", State: Open, Waited: 3 * time.Second, Err: context.DeadlineExceeded}, late.err)
 
 		_, err := b.Acquire(ctx)
 		assert.Equal(t, context.Canceled, err, "done before it asked")
@@ -262,7 +262,7 @@ func TestWaiting_MaxWaitDisabled(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err := b.Acquire(ctx)
-		assert.Equal(t, context.DeadlineExceeded, err)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 1000*time.Hour, time.Since(start))
 	})
 }

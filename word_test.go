@@ -67,7 +67,7 @@ func requireWord(t *testing.T, b *Breaker) {
 	if b.machine.flights != nil {
 		want |= wordLocked
 	}
-	require.Equal(t, want, b.word.Load())
+	require.Equal(t, want, b.present())
 	require.Equal(t, b.machine.state == Closed, b.refusal.Load() == nil)
 }
 

@@ -40,6 +40,9 @@ func counted(c breaker.Counts, o outcome) breaker.Counts {
 	if o.slow {
 		c.Slow++
 	}
+	if o.gaveUp && !o.failed {
+		return c
+	}
 	if o.failed {
 		c.Failures++
 		c.ConsecutiveFailures++
@@ -57,7 +60,7 @@ func (m *Model) counts() breaker.Counts {
 		return tally
 	}
 	if !m.ratios() {
-		return breaker.Counts{ConsecutiveFailures: tally.ConsecutiveFailures}
+		return tally
 	}
 	window, from := breaker.Counts{}, m.liveFrom(m.settings.Window, 10)
 	for _, o := range m.outcomes {
@@ -74,7 +77,7 @@ func (m *Model) failureRate() (float64, bool) {
 	f, from := m.settings.Failures, m.liveFrom(m.settings.Failures.Window, 10)
 	var c breaker.Counts
 	for _, o := range m.outcomes {
-		if o.at >= from {
+		if o.at >= from && !o.gaveUp {
 			c = counted(c, o)
 		}
 	}
@@ -133,7 +136,7 @@ func (m *Model) measured() memo {
 func (m *Model) latencies() []time.Duration {
 	samples, from := make([]time.Duration, 0, len(m.outcomes)), m.liveFrom(m.settings.SlowCalls.Window, 4)
 	for _, o := range m.outcomes {
-		if !o.failed && o.at >= from {
+		if !o.failed && !o.gaveUp && o.at >= from {
 			samples = append(samples, o.latency)
 		}
 	}

@@ -209,15 +209,15 @@ func (r *rig) ask() func() bool {
 }
 
 // readsToAdmit is how often a closed breaker may read the clock for an admission: for the start of a latency, if it measures
-// any, to look for overdue calls, and once more where that finds the clock set back.
+// any, and to look for overdue calls; each once more where that finds the clock set back.
 func (r *rig) readsToAdmit() int {
 	switch d := r.breaker.Settings(); {
 	case d.SlowCalls.Off && d.SlowCallThreshold == 0:
 		return 0
 	case d.SlowCalls.Overdue:
-		return 3
+		return 4
 	default:
-		return 1
+		return 2
 	}
 }
 

@@ -49,7 +49,10 @@ type Model struct {
 	judged   int64 // the tenth of the trip window in which an admission was judged last
 	totals   breaker.Totals
 
-	unwrittenStreak bool // ConsecutiveFailures is a default, which the sequential test may raise
+	stock            float64       // the number that the next break is jittered by
+	usual            time.Duration // the normal latency when it was last known as the circuit opened, in this open period
+	unwrittenTimeout bool          // ProbeTimeout is a default, which grows with the normal latency
+	unwrittenStreak  bool          // ConsecutiveFailures is a default, which the sequential test may raise
 
 	// Events are the changes of state so far.
 	Events []breaker.StateChange
@@ -66,6 +69,7 @@ type outcome struct {
 	failed  bool
 	slow    bool
 	latency time.Duration
+	gaveUp  bool    // it enters no baseline and ends no streak
 	weighed bool    // by the sequential test
 	weight  float64 // what it added to the score
 }
@@ -76,7 +80,7 @@ type Permit struct {
 	epoch     int
 	period    int
 	admitted  time.Duration
-	start     time.Duration // raw
+	start     time.Duration
 	ended     bool
 	unsampled bool // refused by a breaker that only observes
 }
@@ -96,25 +100,34 @@ type Report struct {
 	Measured bool   // by the caller: Latency holds
 	Latency  time.Duration
 	Err      error
+	GaveUp   bool // the caller did, so the outcome says nothing of how the call would have ended
 }
 
 // New returns the model of a breaker with valid settings, made when its clock showed birth.
 func New(s breaker.Settings, birth time.Time) *Model {
-	return &Model{settings: s.WithDefaults(), birth: birth, unwrittenStreak: s.ConsecutiveFailures == 0}
+	m := &Model{settings: s.WithDefaults(), birth: birth, unwrittenStreak: s.ConsecutiveFailures == 0,
+		unwrittenTimeout: s.ProbeTimeout == 0}
+	m.draw()
+	return m
 }
 
 // See lets time pass. A reading up to a second behind the last is noise and reads as the last; one further behind means that
 // the clock was set back, and time goes on from where it was.
 func (m *Model) See(r Reading) {
 	m.seen = r.Seen
-	if !r.Seen {
-		return
+	if r.Seen {
+		m.read(r.Raw)
 	}
-	at := r.Raw + m.behind
+}
+
+// read turns what a clock showed into the time.
+func (m *Model) read(raw time.Duration) time.Duration {
+	at := raw + m.behind
 	if at < m.now-time.Second {
 		m.behind += m.now - at
 	}
 	m.now = max(m.now, at)
+	return m.now
 }
 
 func (m *Model) needsTime(what string) {
@@ -137,8 +150,10 @@ func (m *Model) Admit(r Reading) (*Permit, *Refusal) {
 		epoch:     m.epoch,
 		period:    m.period,
 		admitted:  m.now,
-		start:     r.After,
 		unsampled: refusal != nil,
+	}
+	if m.settings.SlowCallThreshold > 0 || !m.settings.SlowCalls.Off {
+		p.start = m.read(r.After)
 	}
 	m.permits = append(m.permits, p)
 	return p, nil
@@ -198,12 +213,31 @@ func (m *Model) End(p *Permit, rep Report, r Reading) bool {
 		m.totals.Discarded++
 		return false
 	}
-	latency := r.Raw - p.start
+	latency := m.now - p.start
 	if rep.Measured {
 		latency = rep.Latency
 	}
 	m.accept(o, max(0, latency), rep.Err)
+	if threshold := m.slowThreshold(); rep.GaveUp && threshold > 0 && latency > threshold {
+		m.giveUp(latency)
+	}
 	return true
+}
+
+// giveUp enters a call that was slow already when its caller gave it up.
+func (m *Model) giveUp(latency time.Duration) {
+	m.needsTime("a call given up")
+	m.totals.Slow++
+	lost := m.state == breaker.HalfOpen
+	m.outcomes = append(m.outcomes, outcome{at: m.now, period: m.period, slow: true, failed: lost, latency: latency, gaveUp: true})
+	switch m.state {
+	case breaker.Closed:
+		if reason := m.tripped(false); reason != 0 {
+			m.open(reason, nil)
+		}
+	case breaker.HalfOpen:
+		m.judgeProbe(true, true, nil)
+	}
 }
 
 func (m *Model) accept(o breaker.Outcome, latency time.Duration, err error) {

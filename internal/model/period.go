@@ -55,11 +55,23 @@ func (m *Model) inFlight() []*Permit {
 
 func (m *Model) lostProbe() bool {
 	for _, p := range m.inFlight() {
-		if m.settings.ProbeTimeout != breaker.Disabled && m.now-p.admitted >= m.settings.ProbeTimeout {
+		if m.settings.ProbeTimeout != breaker.Disabled && m.now-p.admitted >= m.probeTimeout() {
 			return true
 		}
 	}
 	return false
+}
+
+// probeTimeout is ten times the usual latency where it is not written and that is more.
+func (m *Model) probeTimeout() time.Duration {
+	written := m.settings.ProbeTimeout
+	if !m.unwrittenTimeout || float64(m.usual)*10 <= float64(written) {
+		return written
+	}
+	if float64(m.usual)*10 >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return 10 * m.usual
 }
 
 // judgeProbe takes a probe's outcome for its own verdict, or for a share of its cohort's.
@@ -139,11 +151,11 @@ func (m *Model) evidence() float64 {
 			continue
 		}
 		if o.slow {
-			evidence, row = max(initial, min(m.ramp(o.at), evidence)/2), 0
+			evidence, row = max(initial, 1.0/1024, min(m.ramp(o.at), evidence)/2), 0
 			continue
 		}
 		if row++; row == m.settings.ProbeSuccesses {
-			evidence, row = min(1, evidence+initial), 0
+			evidence, row = min(1, evidence+max(initial, 1.0/1024)), 0
 		}
 	}
 	return evidence
@@ -159,7 +171,9 @@ func (m *Model) open(reason breaker.Reason, err error) {
 	m.totals.Opens++
 	m.served = m.jittered(m.nominal())
 	m.end = m.after(m.served)
+	m.noteUsual()
 	m.change(breaker.Open, reason, err)
+	m.draw()
 	ask := m.settings.BreakDurationFunc
 	if ask == nil {
 		return
@@ -176,6 +190,21 @@ func (m *Model) open(reason breaker.Reason, err error) {
 	}
 	m.served, event.Break = answer, answer
 	m.end = m.after(answer)
+}
+
+// noteUsual keeps the normal latency of the time when the circuit opened, for as long as that is not known anew.
+func (m *Model) noteUsual() {
+	normal := m.measured().value
+	if normal > 0 || m.state == breaker.Closed {
+		m.usual = normal
+	}
+}
+
+// draw puts a number in stock.
+func (m *Model) draw() {
+	if m.settings.Random != nil && m.settings.BreakJitter != breaker.JitterNone {
+		m.stock = m.settings.Random()
+	}
 }
 
 // after is the time d from now, or the end of time.
@@ -201,7 +230,7 @@ func (m *Model) jittered(d time.Duration) time.Duration {
 	if m.settings.BreakJitter == breaker.JitterNone {
 		return d
 	}
-	r := m.settings.Random()
+	r := m.stock
 	if !(r >= 0) {
 		r = 0
 	}

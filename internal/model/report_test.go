@@ -51,7 +51,7 @@ func (r *rig) report(p pair, o op) {
 		case doneCancelled:
 			rep.Err = failure(o.outcome)
 			if rep.Err != nil {
-				rep.Outcome = breaker.Ignored
+				rep.Outcome, rep.GaveUp = breaker.Ignored, true
 			}
 			counted = p.got.Done(cancelled(), rep.Err)
 		case release:

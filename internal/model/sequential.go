@@ -80,7 +80,7 @@ func (m *Model) between(oldest, newest int64) (breaker.Counts, time.Duration) {
 	var c breaker.Counts
 	window := m.settings.Failures.Window
 	for _, o := range m.outcomes {
-		if at := bucket(o.at, window, 10); oldest <= at && at <= newest {
+		if at := bucket(o.at, window, 10); oldest <= at && at <= newest && !o.gaveUp {
 			c = counted(c, o)
 		}
 	}
@@ -93,7 +93,7 @@ func (m *Model) score() float64 {
 	score := 0.0
 	for _, o := range m.outcomes {
 		switch {
-		case o.period != m.period:
+		case o.period != m.period || o.gaveUp:
 		case !o.weighed:
 			score = 0
 		default:

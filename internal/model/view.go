@@ -24,13 +24,14 @@ func (m *Model) Snapshot() breaker.Snapshot {
 			s.Counts = m.counts()
 		}
 	case breaker.Recovering:
-		s.AdmittedFraction = m.fraction()
+		s.AdmittedFraction, s.Counts = m.fraction(), m.counts()
 	}
 	if state != breaker.Closed {
 		s.OpenedAt = m.birth.Add(m.openedAt)
 	}
 	s.RetryAfter, _ = m.RetryAfter()
 	if m.state == breaker.HalfOpen {
+		s.Counts = m.counts()
 		s.ProbesInFlight = len(m.inFlight())
 		s.ProbeSuccesses = m.tally().Calls - m.tally().Failures
 	}

@@ -3,35 +3,27 @@ package breaker
 // waiter is a caller that waits for admission.
 type waiter struct {
 	turn       chan struct{} // holds a token when it is time to ask again
-	number     uint64        // in order of arrival
 	prev, next *waiter
 	queued     bool
+	away       bool // it tells of a change that its question made
 }
 
-// waitQueue holds the callers that wait, first in, first out. Only the first is ever woken: when it is through, or has given
-// up, the one behind it is.
+// waitQueue holds the callers that wait, first in, first out. A place is kept until its caller is admitted or gives up. Only the
+// first is ever woken: when it is through, or has given up, the one behind it is.
 type waitQueue struct {
 	head, tail *waiter
 	len        int
-	arrivals   uint64
 }
 
-// push adds a caller at the end.
-func (q *waitQueue) push() *waiter {
-	q.arrivals++
-	w := &waiter{turn: make(chan struct{}, 1), number: q.arrivals}
-	q.insert(w, nil)
-	return w
-}
-
-// restore puts a caller that was removed back where it came from, and wakes the first, which may be that one.
-func (q *waitQueue) restore(w *waiter) {
-	next := q.head
-	for next != nil && next.number < w.number {
-		next = next.next
+// push adds a caller: at the end, or at the front where it is urgent.
+func (q *waitQueue) push(urgent bool) *waiter {
+	w := &waiter{turn: make(chan struct{}, 1)}
+	if urgent {
+		q.insert(w, q.head)
+	} else {
+		q.insert(w, nil)
 	}
-	q.insert(w, next)
-	q.wake()
+	return w
 }
 
 // insert adds a caller before next, at the end if that is nil.

@@ -36,7 +36,7 @@ func takeTurn(w *waiter) bool {
 func TestWaitQueue_OnlyTheFirstIsWoken(t *testing.T) {
 	q := new(waitQueue)
 	q.wake()
-	a, b, c := q.push(), q.push(), q.push()
+	a, b, c := q.push(false), q.push(false), q.push(false)
 	require.False(t, takeTurn(a))
 	q.wake()
 	q.wake()
@@ -56,48 +56,34 @@ func TestWaitQueue_OnlyTheFirstIsWoken(t *testing.T) {
 	require.Empty(t, queued(t, q))
 }
 
-// A caller that comes back takes its old place, and is told to ask if that is the first.
-func TestWaitQueue_ComeBack(t *testing.T) {
+// A caller whose question the first in the line has to tell an observer of goes before it.
+func TestWaitQueue_TheUrgentGoFirst(t *testing.T) {
 	q := new(waitQueue)
-	a, b, c := q.push(), q.push(), q.push()
-	for _, w := range []*waiter{a, b, c} {
-		q.remove(w)
-		for _, other := range []*waiter{a, b, c} {
-			takeTurn(other)
-		}
-		q.restore(w)
-		require.True(t, slices.Equal([]*waiter{a, b, c}, queued(t, q)))
-		require.True(t, takeTurn(a))
-	}
-	for _, w := range []*waiter{a, b, c} {
-		q.remove(w)
-	}
-	q.restore(b)
-	require.True(t, slices.Equal([]*waiter{b}, queued(t, q)))
+	lone := q.push(true)
+	last, front := q.push(false), q.push(true)
+	require.True(t, slices.Equal([]*waiter{front, lone, last}, queued(t, q)))
+	q.wake()
+	require.True(t, takeTurn(front))
 }
 
-// The queue behaves as a slice does that is kept in order of arrival.
+// The queue behaves as a slice does.
 func TestWaitQueue_Model(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	q := new(waitQueue)
-	var model, away []*waiter
+	var model, gone []*waiter
 	for range 2000 {
-		switch n := random.IntN(7); {
+		switch n := random.IntN(8); {
 		case n < 3:
-			model = append(model, q.push())
-		case n < 5 && len(model) > 0:
+			model = append(model, q.push(false))
+		case n == 3:
+			model = slices.Insert(model, 0, q.push(true))
+		case n < 7 && len(model) > 0:
 			i := random.IntN(len(model))
 			q.remove(model[i])
-			away = append(away, model[i])
+			gone = append(gone, model[i])
 			model = slices.Delete(model, i, i+1)
-		case n == 5 && len(away) > 0:
-			w := away[random.IntN(len(away))]
-			away = slices.DeleteFunc(away, func(o *waiter) bool { return o == w })
-			i, _ := slices.BinarySearchFunc(model, w.number, func(o *waiter, n uint64) int { return int(o.number) - int(n) })
-			model = slices.Insert(model, i, w)
-			q.restore(w)
-		case n == 6 && len(away) > 0:
-			q.remove(away[0])
+		case n == 7 && len(gone) > 0:
+			q.remove(gone[random.IntN(len(gone))])
 		}
 		require.True(t, slices.Equal(model, queued(t, q)))
 	}
