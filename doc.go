@@ -1,29 +1,30 @@
-// Package breaker is a circuit breaker: it stops calls to a dependency that fails or has become slow, finds out with a few
-// probes when it is back, and hands the load back.
+// Package breaker is a circuit breaker. It stops calls to a dependency that fails or slows down, finds out with a few probes
+// when it is back, and then hands the load back.
 //
 //	b, err := breaker.New(breaker.Settings{Name: "inventory"})
 //	...
 //	n, err := breaker.Execute(ctx, b, func(ctx context.Context) (int, error) { return client.Stock(ctx, item) })
 //
-// One [Breaker] guards one dependency, and every call to that dependency goes through it: in [Breaker.Execute], in the functions
-// [Execute] and [ExecuteClassified], which return a result, or between [Breaker.TryAcquire] or [Breaker.Acquire] and the end of
-// the [Permit]. A [Group] holds one breaker for each tenant or host. Package breakerhttp does it for an HTTP client. Retries go
-// outside the breaker.
+// One [Breaker] guards one dependency, and every call to that dependency must go through it. Use [Breaker.Execute], or the
+// functions [Execute] and [ExecuteClassified] for calls that return a result. For work that is not a single function, take a
+// [Permit] with [Breaker.TryAcquire] or [Breaker.Acquire], and end it when the work is done. A [Group] holds one breaker for each
+// tenant or host, and package breakerhttp guards an HTTP client. Retries go outside the breaker.
 //
 // # States
 //
-// [Closed] admits every call and watches how they end. Enough evidence makes it [Open]: calls are refused with a
-// [RejectedError], which errors.Is matches with [ErrRejected], for a break that grows from open to open. When the break is over,
-// the next calls are probes ([HalfOpen]). One that fails or is slow opens the circuit again. Enough that succeed close it: at
-// once or, with a [Recovery], along a ramp ([Recovering]) that a failure ends and slow calls hold back. [Breaker.Isolate] refuses
-// everything until [Breaker.Reset] ([Isolated]).
+// A [Closed] circuit admits every call and watches the outcomes. With enough evidence it becomes [Open]: it refuses calls with a
+// [RejectedError], which errors.Is matches with [ErrRejected], for the length of a break that grows each time it opens in a row.
+// When the break is over, the next calls are probes ([HalfOpen]). A probe that fails opens the circuit again. So does a slow one,
+// unless there is a [Recovery]. When enough probes have succeeded the circuit closes: at once or, with a Recovery, along a ramp
+// ([Recovering]). A failure ends the ramp, and slow calls hold it back. [Breaker.Isolate] refuses everything until
+// [Breaker.Reset] ([Isolated]).
 //
 // # What counts
 //
-// A call ends with an [Outcome]. [Success] and [Transient] are evidence. [Throttled] (it said "not now"), [Permanent] (the caller
-// was wrong) and [Ignored] (the caller gave up) say nothing about the dependency's health and count nowhere. An error is
-// Transient unless its context was cancelled, it carries a [Mark], it is another breaker's refusal, or Settings.Classify says
-// otherwise. A deadline that ran out is Transient: that is how a dependency hangs.
+// Every call ends with an [Outcome]. [Success] and [Transient] are evidence. [Throttled] (it said "not now"), [Permanent] (the
+// caller was wrong) and [Ignored] (the caller gave up) are neutral: they enter no ratio, no streak and no baseline. An error is
+// Transient unless the context of the call was cancelled, the error carries a [Mark], it is another breaker's refusal, or
+// Settings.Classify says otherwise. A deadline that ran out is Transient, because that is how a hanging dependency shows.
 //
 // # What opens the circuit
 //
@@ -33,18 +34,19 @@
 //   - slow / calls ≥ SlowCallRatio (0.5), where slow means longer than SlowCallThreshold (off) or than SlowCalls.Multiple (3)
 //     times what is normal for this dependency.
 //
-// The ratios are those of the last Window (30 s), from MinCalls (20) on. What is normal is measured all the time, over a window so
-// long that an incident opens the circuit before it becomes normal. What is measured may make a rule stricter, never looser. The
-// evidence is cleared with each change of state; the measurement never is.
+// Ratios are judged over the last Window (30 s), once it holds MinCalls (20). What is normal is measured all the time, over a
+// window long enough that an incident opens the circuit before it can pass for normal. A measurement may make a rule stricter,
+// never looser. Evidence is cleared at every change of state; measurements never are.
 //
 // # What to set
 //
-// The zero [Settings], with a Name. Then, in this order: Classify, for errors that are answers; Recovery, for a dependency that
-// would go down again under its full load; SlowCallThreshold, for a latency that is too long whatever is normal; and WhenOpen,
-// for callers with time to wait. Failures.FalseAlarmEvery bounds how often chance opens the circuit, SlowCalls.TailQuantile is
-// for a latency with two humps, and SlowCalls.Overdue sees calls that hang before they end; all three are off. ObserveOnly tries
-// settings on live traffic, [Simulation] on none.
+// Start with the zero [Settings] and a Name. Then look at these, in this order: Classify, if some errors are valid answers;
+// Recovery, if the dependency would go down again under its full load; SlowCallThreshold, if some latency is too long whatever is
+// normal; and WhenOpen, if callers have time to wait. Three more are off by default: Failures.FalseAlarmEvery limits how often
+// chance opens the circuit, SlowCalls.TailQuantile is for latency with two humps, and SlowCalls.Overdue notices calls that hang
+// before they end. To try settings out, use ObserveOnly on live traffic, or a [Simulation] without any.
 //
-// [Breaker.Snapshot] shows everything, Settings.OnStateChange tells of every change, and a [Monitor] does both for many breakers.
-// Time is read from Settings.Clock, so tests need not sleep. There is no goroutine, no ticker and nothing to close.
+// [Breaker.Snapshot] shows everything there is to see, Settings.OnStateChange reports every change, and a [Monitor] does both for
+// many breakers. Time comes from Settings.Clock, so tests need not sleep. A breaker starts no goroutine and no ticker, and there
+// is nothing to close.
 package breaker

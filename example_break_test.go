@@ -31,7 +31,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return at.Sub(now), err == nil && at.After(now)
 }
 
-// A dependency that says when to come back knows better than a growing break. Its answer is taken as it is, so bound it.
+// A dependency that says when to come back knows better than a growing break. Its answer is used as it is, so put a limit on it.
 func ExampleSettings_breakDurationFunc() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
@@ -82,7 +82,7 @@ func ExampleSettings_recovery() {
 	// closed, 100 % admitted
 }
 
-// Settings that contradict each other do not make a breaker. Every problem is reported at once, with its field.
+// New rejects settings that contradict each other. It reports every problem at once, with its field.
 func ExampleSettings_Validate() {
 	err := breaker.Settings{
 		FailureRatio:     1.5,

@@ -10,7 +10,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// The shortest way in: five failures in a row open the circuit, and the sixth call never reaches the dependency.
+// The quickest way to start: five failures in a row open the circuit, and the sixth call never reaches the dependency.
 func ExampleBreaker_Execute() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:        "inventory",
@@ -33,7 +33,7 @@ func ExampleBreaker_Execute() {
 	// breaker: "inventory" is open, retry after 15 s
 }
 
-// The package function Execute is for calls with a result. errors.As finds out whether an error is a refusal.
+// The package function Execute is for calls with a result. errors.As tells whether an error is a refusal.
 func ExampleExecute() {
 	b := breaker.MustNew(breaker.Settings{Name: "inventory", Clock: clock.NewMock()})
 	stock := func(ctx context.Context) (int, error) { return 42, nil }
@@ -76,8 +76,8 @@ func (c *inventory) Reserve(ctx context.Context, item string) error {
 	})
 }
 
-// A breaker knows only the calls that go through it. One that is shared by every call to a dependency sees an outage in any of
-// them and stops all of them; one for each kind of call would have to find out again and again.
+// A breaker knows only about the calls that go through it. If all calls to a dependency share one, it notices an outage in any of
+// them and stops all of them. With one breaker for each kind of call, each would have to find out for itself.
 func Example_shareOneBreaker() {
 	client := &inventory{
 		breaker: breaker.MustNew(breaker.Settings{Name: "inventory", ConsecutiveFailures: 2, Clock: clock.NewMock()}),

@@ -13,8 +13,8 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// A breaker for each tenant: one whose shard is down does not stop the others. Get is called for each call, so that a group at
-// its capacity knows which breakers are in use.
+// A breaker for each tenant: if the shard of one is down, the others go on. Call Get for every call, so that a full group knows
+// which breakers are in use.
 func ExampleGroup() {
 	mock := clock.NewMock()
 	tenants, err := breaker.NewGroup(func(tenant string) breaker.Settings {

@@ -13,7 +13,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// A monitor watches the breakers that were made with it, and steers them together.
+// A monitor watches the breakers that were made with it, and isolates or resets them together.
 func ExampleMonitor() {
 	var monitor breaker.Monitor
 	cancel := monitor.Subscribe(func(_ context.Context, c breaker.StateChange) {
@@ -40,8 +40,8 @@ func ExampleMonitor() {
 	// closed closed
 }
 
-// health reports every circuit of a monitor. Its status stays 200: the process is well, a dependency is not, and a process that
-// is taken out of service or restarted for that makes the outage worse.
+// health reports every circuit of a monitor. Its status stays 200, because the process is healthy and only a dependency is not.
+// Taking the process out of service, or restarting it, would make the outage worse.
 func health(monitor *breaker.Monitor) http.HandlerFunc {
 	type circuit struct {
 		State  breaker.State  `json:"state"`
@@ -50,7 +50,7 @@ func health(monitor *breaker.Monitor) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		worst, err := monitor.State()
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError) // nothing is guarded: a fault in the wiring
+			http.Error(w, err.Error(), http.StatusInternalServerError) // no breaker uses this monitor: the wiring is wrong
 			return
 		}
 		circuits := make(map[string]circuit)

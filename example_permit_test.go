@@ -40,7 +40,7 @@ func ExamplePermit() {
 
 func deliver(context.Context, string) error { return nil }
 
-// Where the work has been measured already, or ran elsewhere, the permit takes the latency along.
+// If the work has been measured already, or ran elsewhere, report its latency with the permit.
 func ExamplePermit_RecordLatency() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:              "render",
@@ -62,8 +62,8 @@ func ExamplePermit_RecordLatency() {
 
 type message string
 
-// A consumer that is refused has not tried: the message is neither done nor bad. It goes back to the queue, unacknowledged, and
-// the consumer comes back when the break is over.
+// When a consumer is refused, the message has not been tried: it is neither done nor bad. It goes back to the queue without being
+// acknowledged, and the consumer comes back when the break is over.
 func Example_consumer() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "warehouse",

@@ -11,7 +11,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// instantClock is a fake clock for examples: what is waited for comes at once, and the clock goes forward by as much.
+// instantClock is a fake clock for examples: every wait ends at once, and moves the clock forward by its length.
 type instantClock struct{ *clock.Mock }
 
 func (c instantClock) After(d time.Duration) <-chan time.Time {
@@ -20,8 +20,8 @@ func (c instantClock) After(d time.Duration) <-chan time.Time {
 	return fired
 }
 
-// retry calls f until it succeeds, at most so many times. It stands outside the breaker: each attempt is sampled, so the one
-// that opens the circuit stops the next. A refusal is no attempt, and there is no use in asking before its RetryAfter.
+// retry calls f until it succeeds or the attempts are used up. It is outside the breaker: each attempt counts, so the one that
+// opens the circuit stops the next. A refusal is not an attempt, and there is no point in trying again before its RetryAfter.
 func retry(ctx context.Context, clk breaker.Clock, b *breaker.Breaker, attempts int, f func(context.Context) error) error {
 	pause := 100 * time.Millisecond
 	for {
@@ -47,7 +47,7 @@ func retry(ctx context.Context, clk breaker.Clock, b *breaker.Breaker, attempts 
 	}
 }
 
-// Ten attempts and a limit of three failures: the dependency that is down is asked three times, then left alone for the break.
+// With ten attempts and a limit of three failures, a dependency that is down is called three times, then left alone for the break.
 func Example_retry() {
 	clk := instantClock{clock.NewMock()}
 	start := clk.Now()

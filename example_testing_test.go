@@ -16,7 +16,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// prices is code that uses a breaker: while the price service is left alone, it goes on with the last price it was told.
+// prices is code that uses a breaker: while the circuit is open, it goes on with the last price it got.
 type prices struct {
 	breaker *breaker.Breaker
 	ask     func(context.Context) (int, error)
@@ -83,7 +83,7 @@ func Example_fakeClock() {
 	// 7 <nil> - asked 4
 }
 
-// The same as a test, with a fake clock that is handed in.
+// The same test, with a fake clock that is passed in.
 func TestPricesWithMockClock(t *testing.T) {
 	clk, service := clock.NewMock(), &priceService{}
 	p := newPrices(service.ask, clk)
@@ -108,7 +108,7 @@ func TestPricesWithMockClock(t *testing.T) {
 	assert.EqualValues(t, 4, service.asked.Load(), "asked again after it")
 }
 
-// In a synctest bubble the real clock is a fake one, so nothing has to be handed in, and calls in flight can be tested too.
+// In a synctest bubble the real clock is a fake one, so no clock has to be passed in, and calls in flight can be tested too.
 func TestPricesWithSynctest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		service := &priceService{err: errors.New("down")}

@@ -26,8 +26,8 @@ type order struct {
 	All  bool   `json:"all"`
 }
 
-// admin steers one breaker or all. It answers with the health that results, once every observer has seen the change, or with a
-// 202 when the change is made but an observer takes its time.
+// admin isolates or resets one breaker or all of them. It answers with the resulting health once every observer has seen the
+// change, or with a 202 if the change is made but an observer is slow.
 func (s *service) admin(one func(*breaker.Breaker, context.Context) error,
 	all func(*breaker.Monitor, context.Context) error) http.Handler {
 	return s.authorized(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func (s *service) find(name string) *breaker.Breaker {
 }
 
 // authorized lets only requests with the bearer token through. Hashes of equal length are compared, in constant time, so that
-// the time of an answer tells neither how much of a token is right nor how long the right one is.
+// the response time reveals neither how much of a token is right nor how long the right one is.
 func (s *service) authorized(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -1,4 +1,4 @@
-// Admin is a small HTTP service whose circuits an operator can see and steer:
+// Admin is a small HTTP service whose circuits an operator can watch and control:
 //
 //	ADMIN_TOKEN=secret go run ./examples/admin
 //
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// loopback is where nobody but this machine can reach the admin endpoints.
+// loopback is the address at which only this machine can reach the admin endpoints.
 const loopback = "127.0.0.1:8080"
 
 func main() {

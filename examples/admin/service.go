@@ -51,8 +51,8 @@ func (s *service) handler() http.Handler {
 	return mux
 }
 
-// guarded calls a dependency through its breaker. A refusal is not the dependency's answer: it is a 503 that says when to come
-// again, and a failure is a 502.
+// guarded calls a dependency through its breaker. A refusal becomes a 503 that says when to come back; a failure of the
+// dependency becomes a 502.
 func guarded(b *breaker.Breaker, call func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		err := b.Execute(r.Context(), call)
@@ -78,8 +78,8 @@ type health struct {
 	Breakers []breaker.Snapshot `json:"breakers"`
 }
 
-// health shows what every circuit does. An open one makes the service degraded, not dead: the answer stays a 200, because to
-// restart a process whose dependency is down helps nobody.
+// health shows the state of every circuit. An open one makes the service degraded, not dead. The status stays 200, because
+// restarting a process whose dependency is down helps nobody.
 func (s *service) health(w http.ResponseWriter, _ *http.Request) {
 	h := health{Status: "ok"}
 	for _, b := range s.monitor.Breakers() {

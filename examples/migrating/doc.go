@@ -10,13 +10,13 @@ import (
 // fetcher asks the dependency for the price of an item.
 type fetcher func(ctx context.Context, item string) (int, error)
 
-// errNoPrice is an answer, not a failure of the dependency: it has looked, and there is none.
+// errNoPrice is an answer, not a failure of the dependency: it looked, and there is no price.
 var errNoPrice = errors.New("no price")
 
-// errBusy refuses a call that would exceed the limit of calls at once.
+// errBusy refuses a call that would exceed the limit on concurrent calls.
 var errBusy = errors.New("too many calls at once")
 
-// limit bounds how many calls run at once.
+// limit limits how many calls run at once.
 type limit chan struct{}
 
 func (l limit) enter() bool {

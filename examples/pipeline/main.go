@@ -1,6 +1,6 @@
-// Pipeline reads orders, has each priced by an HTTP server, and writes them down. For a while the server is out. Instead of
-// failing, the pipeline waits: no order is skipped, dead-lettered or acknowledged because its dependency is away, and the source
-// is not read faster than the orders go through. In the end every order is accounted for. It takes about ten seconds:
+// Pipeline reads orders, asks an HTTP server for their prices, and writes them to a file. For a while the server is down. Instead
+// of failing, the pipeline waits: no order is skipped, dead-lettered or acknowledged because the dependency is down, and the
+// source is read no faster than orders get through. In the end every order is accounted for. It takes about ten seconds:
 //
 //	go run ./examples/pipeline
 package main
@@ -22,8 +22,8 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// settings are those of a pipeline: wait while the circuit is open, and come back along a ramp, because all who waited would
-// otherwise go at once. The break is short so that the example is.
+// settings are right for a pipeline: wait while the circuit is open, and come back along a ramp, because otherwise all waiting
+// orders would go at once. The break is short to keep the example short.
 func settings(onStateChange func(context.Context, breaker.StateChange)) breaker.Settings {
 	return breaker.Settings{
 		Name:             "prices",
@@ -152,7 +152,7 @@ func (p *progress) show(of *pipeline) (stop func()) {
 	}
 }
 
-// report accounts for every order. A pipeline that was finished has read all of them and given none back.
+// report accounts for every order. A pipeline that ran to the end has read all of them and returned none.
 func report(out io.Writer, o options, t *tally, finished bool) error {
 	read, priced, dead, returned := t.read.Load(), t.priced.Load(), t.dead.Load(), t.returned.Load()
 	fmt.Fprintf(out, "\n%d of %d orders read: %d priced, %d dead letters, %d given back to the source. See %s\n",

@@ -27,8 +27,8 @@ func orders(n int) iter.Seq[order] {
 	}
 }
 
-// pipeline has three stages, each of which hands over to the next through an unbuffered channel: read, price, write. That is
-// all the back-pressure there is to it. While the workers wait for the circuit they take nothing, so nothing is read.
+// pipeline has three stages, read, price and write, joined by unbuffered channels. That is all the back-pressure it needs: while
+// the workers wait for the circuit they take no orders, so none are read.
 type pipeline struct {
 	prices  *prices
 	breaker *breaker.Breaker
@@ -63,8 +63,8 @@ const (
 	returned      // it has not been tried, or not been tried with success
 )
 
-// run lets all orders through, or as many as there is time for until the context ends. It returns when all stages have ended
-// and every order read has its fate, with the context's error if that is why it ended.
+// run processes all orders, or as many as there is time for before the context ends. It returns when all stages have ended and
+// every order that was read is accounted for. If the context ended it, it returns the context's error.
 func (p *pipeline) run(ctx context.Context, source iter.Seq[order], out, deadLetters io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,7 +90,7 @@ func (p *pipeline) read(ctx context.Context, source iter.Seq[order], read chan<-
 	}
 }
 
-// price is the second stage. It takes every order that was read, also after the context has ended: each needs its fate.
+// price is the second stage. It takes every order that was read, even after the context has ended, so that none is lost.
 func (p *pipeline) price(ctx context.Context, read <-chan order, done chan<- result) {
 	defer close(done)
 	var workers sync.WaitGroup
@@ -104,11 +104,10 @@ func (p *pipeline) price(ctx context.Context, read <-chan order, done chan<- res
 	}
 }
 
-// priceOne asks for a price until there is an answer. While the circuit is open it waits inside Execute, and is woken when its
-// turn comes.
+// priceOne asks for a price until it gets an answer. While the circuit is open it waits inside Execute until its turn comes.
 //
 // Only a permanent error ends in the dead letters. A failure of the server says nothing about the order, and a refusal, which
-// comes after Settings.MaxWait, says that it has not even been tried: both are tried again.
+// comes after Settings.MaxWait, means that it has not even been tried. Both are tried again.
 func (p *pipeline) priceOne(ctx context.Context, o order) result {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		price, err := breaker.Execute(ctx, p.breaker, func(ctx context.Context) (int, error) { return p.prices.ask(ctx, o) })
@@ -128,8 +127,8 @@ func (p *pipeline) priceOne(ctx context.Context, o order) result {
 	}
 }
 
-// write is the third stage. An order counts once it is written. When that fails the pipeline ends, and what is still in it goes
-// back to the source.
+// write is the third stage. An order is done once it is written. If writing fails the pipeline ends, and the orders still in it
+// go back to the source.
 func (p *pipeline) write(done <-chan result, out, deadLetters *json.Encoder, stop func()) (failed error) {
 	for r := range done {
 		to, counter := out, &p.tally.priced

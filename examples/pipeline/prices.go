@@ -31,8 +31,8 @@ func isPermanent(err error) bool {
 	return ok
 }
 
-// ask asks for the price of one order. It knows best what an error means, so it says it here, once: an order that the server
-// does not take says nothing about the server's health.
+// ask asks for the price of one order. It knows best what an error means, so it marks the error here, once: an order that the
+// server rejects says nothing about the server's health.
 func (p *prices) ask(ctx context.Context, o order) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/?order="+strconv.Itoa(o.ID), nil)
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *prices) ask(ctx context.Context, o order) (int, error) {
 	}
 }
 
-// priceServer is a flaky dependency: it takes its time, fails one request in a thousand, refuses every fiftieth order for good,
-// and is out for a while.
+// priceServer is a flaky dependency: it is slow, fails one request in a thousand, rejects every fiftieth order for good, and is
+// down for a while.
 type priceServer struct{ outageFrom, outageTo time.Time }
 
 func (s *priceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func (s *priceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen serves on a free port of the loopback interface. The function it returns ends that.
+// listen serves on a free port of the loopback interface, until the function it returns is called.
 func listen(handler http.Handler) (address string, closeServer func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,7 +22,7 @@ type guard func(context.Context, func(context.Context) error) error
 // unguarded sends every request.
 func unguarded(ctx context.Context, send func(context.Context) error) error { return send(ctx) }
 
-// client offers requests at a steady rate, as users do, who do not know how the last one went.
+// client sends requests at a steady rate, as many independent users would: none of them knows how the last request went.
 type client struct {
 	http  *http.Client
 	url   string

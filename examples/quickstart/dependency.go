@@ -21,10 +21,10 @@ const (
 	glance = 20 * time.Millisecond // how often a request looks how many others there are
 )
 
-// dependency is an HTTP server that behaves as real ones do under load. The requests it works on share its workers evenly. A
-// request whose client gave up leaves, and what was done for it is lost. After an outage its caches are empty: it has little
-// capacity, and only answers that it finished make it warm. So a cold server that gets more than it can do finishes nothing
-// before its clients give up, and stays cold.
+// dependency is an HTTP server that behaves as real ones do under load. Requests in progress share its workers evenly. When a
+// client gives up, the work done for its request is lost. After an outage the caches are empty: the server has little capacity,
+// and warms up only with requests that it finishes. So a cold server under too much load finishes nothing before its clients give
+// up, and stays cold.
 type dependency struct {
 	scenario scenario
 	start    time.Time

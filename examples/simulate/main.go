@@ -63,7 +63,7 @@ func name(s breaker.Settings, n int) string {
 	return []string{"settings", "compare"}[n]
 }
 
-// progress tells how far a run has come, once it has taken long enough for somebody to wonder.
+// progress shows how far a run has come, once it has taken long enough for somebody to wonder.
 type progress struct {
 	to      io.Writer
 	name    string

@@ -60,7 +60,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// scenario is a simulation in the words of its JSON file.
+// scenario is a simulation as its JSON file describes it.
 type scenario struct {
 	Settings   breaker.Settings  `json:"settings"`
 	Compare    *breaker.Settings `json:"compare,omitempty"`

@@ -1,5 +1,5 @@
 // Command experiment runs the reference experiment of docs/recovery.md: four breakers against the same dependency that comes
-// back cold. It prints how many calls each of them gets served, and draws them if it is given the name of an SVG file.
+// back cold. It prints how many calls succeed with each of them, and draws them if you give it the name of an SVG file.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command heavytail tells how often a healthy call is slow by chance, and what that does to probes, for a log-normal latency.
+// Command heavytail prints how often a healthy call is slow by chance, and what that does to probes, for a log-normal latency.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command operations shows the tools of docs/operations.md: a handler that lets an operator isolate and reset circuits, and the
-// condition of a ramp that stalls.
+// Command operations shows the tools of docs/operations.md: a handler that lets an operator isolate and reset circuits, and a check
+// for a ramp that has stalled.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// control lets an operator isolate and reset the circuits of one process by name. It belongs on a port for operators.
+// control lets an operator isolate and reset the circuits of one process by name. Serve it on a port that only operators can reach.
 func control(monitor *breaker.Monitor) http.Handler {
 	mux := http.NewServeMux()
 	for command, move := range map[string]func(*breaker.Breaker, context.Context) error{
@@ -25,7 +25,7 @@ func control(monitor *breaker.Monitor) http.Handler {
 					continue
 				}
 				if err := move(b, r.Context()); err != nil {
-					http.Error(w, err.Error(), http.StatusServiceUnavailable) // done, but not everybody has heard of it
+					http.Error(w, err.Error(), http.StatusServiceUnavailable) // done, but not every observer has been told
 					return
 				}
 				fmt.Fprintln(w, b.Name(), "is", b.State())

@@ -1,4 +1,4 @@
-// Command streak tells how often so many failures in a row happen by chance, for calls that fail independently of each other.
+// Command streak prints how often failures in a row happen by chance, for calls that fail independently of each other.
 package main
 
 import (

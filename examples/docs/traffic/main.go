@@ -1,4 +1,4 @@
-// Command traffic argues the table of docs/settings.md: it runs the settings for each kind of traffic, and the defaults, through
+// Command traffic backs the table of docs/settings.md: it runs the settings for each kind of traffic, and the defaults, through
 // the same simulated days.
 package main
 

@@ -47,7 +47,7 @@ func fleet() breaker.Settings {
 	}
 }
 
-// flaky is for a dependency of which 30 % of the calls fail on a good day.
+// flaky is for a dependency that fails 30 % of its calls on a good day.
 func flaky() breaker.Settings {
 	return breaker.Settings{
 		ConsecutiveFailures: breaker.Disabled,
@@ -57,7 +57,7 @@ func flaky() breaker.Settings {
 	}
 }
 
-// bimodal is for a dependency that answers half of the calls from a cache in 1 ms and the others from a disk in 25 ms.
+// bimodal is for a dependency that answers half of its calls from a cache in 1 ms and the other half from a disk in 25 ms.
 func bimodal() breaker.Settings {
 	return breaker.Settings{
 		SlowCallThreshold: 250 * time.Millisecond,
