@@ -29,7 +29,9 @@ type arrivals struct {
 }
 
 func newArrivals(s Settings, rate float64, seed uint64) *arrivals {
-	return &arrivals{machine: &newBreaker(s).machine, random: rand.New(rand.NewPCG(seed, 0)), rate: rate}
+	m := &newBreaker(s).machine
+	m.random = 0.5
+	return &arrivals{machine: m, random: rand.New(rand.NewPCG(seed, 0)), rate: rate}
 }
 
 // call is the next call. It reports whether it opened a closed circuit.
