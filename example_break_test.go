@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -13,46 +11,32 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// statusError is a failed HTTP response.
-type statusError struct {
-	Code   int
-	Header http.Header
-}
+// busyError is the answer of a dependency that says when to come back.
+type busyError struct{ After time.Duration }
 
-func (e *statusError) Error() string { return http.StatusText(e.Code) }
+func (e *busyError) Error() string { return "busy" }
 
-// retryAfter reads the header of that name, which holds seconds or a date.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	text := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil {
-		return time.Duration(seconds) * time.Second, seconds > 0
-	}
-	at, err := http.ParseTime(text)
-	return at.Sub(now), err == nil && at.After(now)
-}
-
-// A dependency that says when to come back knows better than a growing break. Its answer is used as it is, so put a limit on it.
+// A dependency that says when to come back knows better than a growing break. Its answer is taken as it is, so bound it. For
+// HTTP this is breakerhttp.BreakDuration.
 func ExampleSettings_breakDurationFunc() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
 		ConsecutiveFailures: 1,
 		BreakDurationFunc: func(_ context.Context, change breaker.StateChange) (time.Duration, error) {
-			var failed *statusError
-			if errors.As(change.Err, &failed) {
-				if d, ok := retryAfter(failed.Header, change.At); ok {
-					return min(d, 10*time.Minute), nil
-				}
+			var busy *busyError
+			if errors.As(change.Err, &busy) && busy.After > 0 {
+				return min(busy.After, 10*time.Minute), nil
 			}
 			return change.Break, nil // no hint: the break that is served anyway
 		},
 		Clock: clock.NewMock(),
 	})
 	err := b.Execute(context.Background(), func(context.Context) error {
-		return &statusError{http.StatusServiceUnavailable, http.Header{"Retry-After": {"90"}}}
+		return &busyError{After: 90 * time.Second}
 	})
 	wait, _ := b.RetryAfter()
 	fmt.Println(err, "- back in", wait)
-	// Output: Service Unavailable - back in 1m30s
+	// Output: busy - back in 1m30s
 }
 
 // With a ramp, a circuit that has recovered takes its load back step by step. The ramp's length follows the break just served.
@@ -82,7 +66,7 @@ func ExampleSettings_recovery() {
 	// closed, 100 % admitted
 }
 
-// New rejects settings that contradict each other. It reports every problem at once, with its field.
+// Settings that contradict each other do not make a breaker. Every problem is reported at once, with its field.
 func ExampleSettings_Validate() {
 	err := breaker.Settings{
 		FailureRatio:     1.5,

@@ -7,19 +7,28 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// Classify is what a [Transport] makes of a response or an error:
+// Classify is what a [Transport] makes of a response or an error. For a probe, an answer that a working server gives is proof
+// that it works, even where it blames the caller:
 //
-//   - an error is [breaker.Transient], also one that broke a body off; the refusal of another breaker is [breaker.Ignored];
-//   - 429 is [breaker.Throttled];
-//   - 408 and 5xx are [breaker.Transient], except 501 and 505;
-//   - 404 and 410 are answers: [breaker.Success];
-//   - every other 4xx, 501 and 505 are [breaker.Permanent];
-//   - the rest is [breaker.Success].
+//	status                               any request   a probe
+//	1xx, 2xx, 3xx, 404, 410              Success       Success
+//	407                                  Permanent     Permanent: a proxy answered, not the server
+//	408                                  Transient     Transient
+//	429                                  Throttled     Throttled
+//	every other 4xx, 501, 505            Permanent     Success
+//	every other 5xx                      Transient     Transient
+//	anything below 100 or above 599      Success       Success
 //
-// A 503 is Transient with a Retry-After as well as without, because that is how many outages look; the header can be the
-// break, through Settings.BreakDurationFunc.
+// The second column is what Classify returns; the third is what a Transport makes of that, also of the Permanent of another
+// classifier. An error is [breaker.Transient], also one that broke a body off; the refusal of another breaker is
+// [breaker.Ignored].
 //
-// The breaker itself judges before it asks: a cancelled request is Ignored, and a [breaker.Mark] on the error stands.
+// A 503 is Transient with a Retry-After as well as without, because that is how many outages look. Settings.BreakDurationFunc
+// sees a failed response as the [StatusError] in StateChange.Err, with the header's wait in it: [BreakDuration] makes that the
+// break.
+//
+// The Transport judges before it asks: a cancelled request is Ignored, a [breaker.Mark] on the error stands, and what failed on
+// the side of the request is Ignored.
 func Classify(resp *http.Response, err error) breaker.Outcome {
 	if errors.Is(err, breaker.ErrRejected) {
 		return breaker.Ignored
@@ -49,4 +58,13 @@ func classifyStatus(code int) breaker.Outcome {
 	default:
 		return breaker.Success
 	}
+}
+
+// proven returns what an answer counts as for a probe. The caller's fault was found by a server that works, unless a proxy on
+// the way found it.
+func proven(o breaker.Outcome, code int) breaker.Outcome {
+	if o == breaker.Permanent && code != http.StatusProxyAuthRequired {
+		return breaker.Success
+	}
+	return o
 }

@@ -1,15 +1,12 @@
 package breakerhttp_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -80,37 +77,21 @@ func ExamplePerHost() {
 	// http://up.example/ refused: false
 }
 
-// A server that says when to come back knows better than a growing break. The classifier sees the header, and the break is
-// asked for next, by the same goroutine.
-func ExampleTransport_retryAfter() {
+// A server that says when to come back knows better than a growing break. It is believed up to a bound.
+func ExampleBreakDuration() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "90")
+		w.Header().Set("Retry-After", "90") // a date would do as well
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
 
-	var hint atomic.Int64 // the last Retry-After, in seconds; 0: none
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
 		ConsecutiveFailures: 1,
-		BreakDurationFunc: func(_ context.Context, change breaker.StateChange) (time.Duration, error) {
-			if seconds := hint.Load(); seconds > 0 {
-				return min(time.Duration(seconds)*time.Second, 10*time.Minute), nil // a bound of our own
-			}
-			return change.Break, nil
-		},
-		Clock: clock.NewMock(),
+		BreakDurationFunc:   breakerhttp.BreakDuration(10 * time.Minute),
+		Clock:               clock.NewMock(),
 	})
-	client := &http.Client{Transport: &breakerhttp.Transport{
-		Breaker: b,
-		Classify: func(resp *http.Response, err error) breaker.Outcome {
-			if resp != nil {
-				seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-				hint.Store(int64(seconds))
-			}
-			return breakerhttp.Classify(resp, err)
-		},
-	}}
+	client := &http.Client{Transport: &breakerhttp.Transport{Breaker: b}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
 		fmt.Println(err)
@@ -121,6 +102,25 @@ func ExampleTransport_retryAfter() {
 	fmt.Println(resp.Status, "- back in", wait)
 	// Output:
 	// 503 Service Unavailable - back in 1m30s
+}
+
+// Why a circuit is open: a refusal holds the response that opened it.
+func ExampleStatusError() {
+	b := breaker.MustNew(breaker.Settings{Name: "inventory", ConsecutiveFailures: 1, Clock: clock.NewMock()})
+	client := &http.Client{Transport: &breakerhttp.Transport{Breaker: b,
+		Base: roundTripFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusBadGateway, Body: http.NoBody}, nil
+		})}}
+	for range 2 {
+		_, err := client.Get("http://inventory.example/parts?page=2")
+		var refusal *breaker.RejectedError
+		var status *breakerhttp.StatusError
+		if errors.As(err, &refusal) && errors.As(refusal.Cause, &status) {
+			fmt.Println(refusal.Name, "is", refusal.State, "-", status)
+		}
+	}
+	// Output:
+	// inventory is open - breakerhttp: inventory.example answered 502 Bad Gateway
 }
 
 // A download that breaks off is a failure, though its status was 200.

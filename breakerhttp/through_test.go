@@ -42,7 +42,8 @@ func TestOutcomeWaitsForTheBody(t *testing.T) {
 		want   breaker.Outcome
 	}{
 		"read to the end":     {200, strings.NewReader("body"), readAll, breaker.Success},
-		"closed unread":       {200, strings.NewReader("body"), closeUnread, breaker.Success},
+		"closed unread":       {200, strings.NewReader("body"), closeUnread, breaker.Ignored},
+		"not found, closed":   {404, strings.NewReader("body"), closeUnread, breaker.Ignored},
 		"breaks off":          {200, brokenReader{strings.NewReader("bo"), broken}, readAll, breaker.Transient},
 		"failure, read":       {503, strings.NewReader("body"), readAll, breaker.Transient},
 		"failure, closed":     {503, strings.NewReader("body"), closeUnread, breaker.Transient},
@@ -66,11 +67,62 @@ func TestOutcomeWaitsForTheBody(t *testing.T) {
 	}
 }
 
+// A probe whose body was closed after 10 of many bytes counted as a success and closed the circuit: what would have come next,
+// nobody knows. The same holds for any request. A body that was read as far as its length goes has ended, asked for its end or
+// not; a status that is a failure is one, however little of the body was read.
+func TestRegression_BodyClosedEarlySaysNothing(t *testing.T) {
+	const long = 1000
+	for name, test := range map[string]struct {
+		status, read int
+		length       int64
+		want         breaker.Outcome
+	}{
+		"unread":                  {200, 0, long, breaker.Ignored},
+		"ten bytes":               {200, 10, long, breaker.Ignored},
+		"all but one":             {200, long - 1, long, breaker.Ignored},
+		"all":                     {200, long, long, breaker.Success},
+		"all of unknown length":   {200, long, -1, breaker.Ignored},
+		"ten of unknown length":   {200, 10, -1, breaker.Ignored},
+		"unknown, as zero":        {200, 10, 0, breaker.Ignored},
+		"an answer, ten bytes":    {404, 10, long, breaker.Ignored},
+		"the caller's fault":      {401, 10, long, breaker.Permanent},
+		"the caller's fault, all": {401, long, long, breaker.Success},
+		"a limit":                 {429, 10, long, breaker.Throttled},
+		"a failure":               {503, 10, long, breaker.Transient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := halfOpen(t)
+			transport := &breakerhttp.Transport{Breaker: b, ThroughBody: true, Base: respond(&http.Response{
+				StatusCode: test.status, ContentLength: test.length, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", long))),
+			})}
+			resp, err := transport.RoundTrip(get(t, "http://example.com/"))
+			require.NoError(t, err)
+			_, err = io.ReadFull(resp.Body, make([]byte, test.read))
+			require.NoError(t, err)
+			closeUnread(t, resp)
+			assert.Equal(t, once(test.want), ofProbe(b))
+			assert.Equal(t, test.want == breaker.Success, b.State() == breaker.Closed)
+			assert.Zero(t, b.Snapshot().ProbesInFlight)
+		})
+	}
+}
+
+func TestNothingToWaitForAfterHead(t *testing.T) {
+	b := breaker.MustNew(consecutive(1))
+	req := get(t, "http://example.com/")
+	req.Method = http.MethodHead
+	_, err := (&breakerhttp.Transport{Breaker: b, ThroughBody: true, Base: answer(200, "")}).RoundTrip(req)
+	require.NoError(t, err)
+	assert.Equal(t, once(breaker.Success), outcomes(b))
+}
+
 func TestNothingToWaitFor(t *testing.T) {
 	for name, resp := range map[string]*http.Response{
 		"no body":             {StatusCode: 204, Body: http.NoBody},
 		"nil body":            {StatusCode: 200},
 		"switching protocols": {StatusCode: 101, Body: io.NopCloser(strings.NewReader("connection"))},
+		"no content":          {StatusCode: 204, Body: io.NopCloser(strings.NewReader(""))},
+		"not modified":        {StatusCode: 304, Body: io.NopCloser(strings.NewReader(""))},
 	} {
 		b := breaker.MustNew(consecutive(1))
 		body := resp.Body
@@ -184,7 +236,7 @@ func TestCloseDuringRead(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, resp.Body.Close())
 		assert.Equal(t, http.ErrBodyReadAfterClose, <-read)
-		assert.Equal(t, once(breaker.Success), outcomes(b))
+		assert.Equal(t, once(breaker.Ignored), outcomes(b))
 	})
 }
 

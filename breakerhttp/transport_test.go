@@ -1,12 +1,15 @@
 package breakerhttp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,24 +67,72 @@ func selectFails(*http.Request) (*breaker.Breaker, error) { return nil, errors.N
 
 func selectPanics(*http.Request) (*breaker.Breaker, error) { panic("select") }
 
+// A request without a body, or with one in memory, is handed on as it is. Another body is read through the transport's, in a
+// shallow copy; the caller's request stays as it was, and is the one that the response names.
 func TestRequestIsHandedOnUnchanged(t *testing.T) {
+	for name, test := range map[string]struct {
+		body func() io.Reader
+		same bool
+	}{
+		"none":    {func() io.Reader { return nil }, true},
+		"nothing": {func() io.Reader { return http.NoBody }, true},
+		"string":  {func() io.Reader { return strings.NewReader("body") }, true},
+		"bytes":   {func() io.Reader { return bytes.NewReader([]byte("body")) }, true},
+		"buffer":  {func() io.Reader { return bytes.NewBufferString("body") }, true},
+		"nop":     {func() io.Reader { return io.NopCloser(brokenReader{strings.NewReader("body"), io.EOF}) }, false},
+		"stream":  {func() io.Reader { return newWatchedBody() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, throughBody bool) {
+				body := test.body()
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://example.com/", body)
+				require.NoError(t, err)
+				before, getBody := *req, req.GetBody
+				before.GetBody = nil // functions are not comparable
+				got, resp := received(t, req, throughBody)
+				assert.Equal(t, test.same, req == got, "the request itself")
+				assert.Same(t, req, resp.Request)
+				assert.Equal(t, getBody == nil, req.GetBody == nil)
+				req.GetBody = nil
+				assert.Equal(t, before, *req)
+				if body == nil {
+					return
+				}
+				copied := *got
+				copied.Body, copied.GetBody = before.Body, nil
+				assert.Equal(t, before, copied, "all but the body")
+				text, err := io.ReadAll(got.Body)
+				require.NoError(t, err)
+				assert.Equal(t, body != http.NoBody, string(text) == "body")
+			})
+		})
+	}
+}
+
+// received returns a request as the base gets it, and the response.
+func received(t *testing.T, req *http.Request, throughBody bool) (got *http.Request, resp *http.Response) {
+	t.Helper()
+	transport := &breakerhttp.Transport{
+		Breaker:     breaker.MustNew(consecutive(1)),
+		ThroughBody: throughBody,
+		Base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			got = r
+			return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
+		}),
+	}
+	resp, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	return got, resp
+}
+
+// A body that the base was given is the base's to close.
+func TestBodyIsClosedByTheBase(t *testing.T) {
 	bothWays(t, func(t *testing.T, throughBody bool) {
 		req, body := post(t.Context(), t)
-		before := *req
-		var got *http.Request
-		transport := &breakerhttp.Transport{
-			Breaker:     breaker.MustNew(consecutive(1)),
-			ThroughBody: throughBody,
-			Base: roundTripFunc(func(r *http.Request) (*http.Response, error) {
-				got = r
-				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-			}),
-		}
-		_, err := transport.RoundTrip(req)
-		require.NoError(t, err)
-		assert.Same(t, req, got)
-		assert.Equal(t, before, *req)
-		assert.Zero(t, body.closes.Load(), "a body that the base was given is the base's to close")
+		got, _ := received(t, req, throughBody)
+		assert.Zero(t, body.closes.Load())
+		require.NoError(t, got.Body.Close())
+		assert.EqualValues(t, 1, body.closes.Load())
 	})
 }
 
@@ -238,26 +289,83 @@ func exits(t *testing.T, f func()) {
 	assert.False(t, returned)
 }
 
-// A classifier that panics is reported; the response reaches the caller and counts as a failure.
-func TestClassifierPanics(t *testing.T) {
+// A base that panics because its caller has gone away says nothing.
+func TestBasePanicsAfterACancel(t *testing.T) {
 	bothWays(t, func(t *testing.T, throughBody bool) {
-		s := consecutive(2)
+		b := breaker.MustNew(consecutive(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		transport := &breakerhttp.Transport{Breaker: b, ThroughBody: throughBody,
+			Base: roundTripFunc(func(*http.Request) (*http.Response, error) {
+				cancel()
+				panic(http.ErrAbortHandler)
+			})}
+		assert.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
+			_, _ = transport.RoundTrip(get(t, "http://example.com/").WithContext(ctx))
+		})
+		assert.Equal(t, once(breaker.Ignored), outcomes(b))
+	})
+}
+
+func panicsByName() { panic("base") }
+
+// Whoever recovers the panic of a base finds the frames that it came from.
+func TestTraceOfAPanicStaysWhole(t *testing.T) {
+	transport := &breakerhttp.Transport{Breaker: breaker.MustNew(consecutive(1)),
+		Base: roundTripFunc(func(*http.Request) (*http.Response, error) { panicsByName(); return nil, nil })}
+	defer func() {
+		assert.Equal(t, "base", recover())
+		assert.Contains(t, string(debug.Stack()), "panicsByName")
+	}()
+	_, _ = transport.RoundTrip(get(t, "http://example.com/"))
+}
+
+// A classifier that panics is reported; the response reaches the caller and says nothing, an error is a failure.
+func TestClassifierPanics(t *testing.T) {
+	for want, base := range map[breaker.Outcome]roundTripFunc{
+		breaker.Ignored:   answer(503, "body"),
+		breaker.Transient: fail(io.ErrUnexpectedEOF),
+	} {
+		bothWays(t, func(t *testing.T, throughBody bool) {
+			s := consecutive(2)
+			var reported []*breaker.CallbackError
+			s.OnCallbackError = func(_ context.Context, err *breaker.CallbackError) { reported = append(reported, err) }
+			b := breaker.MustNew(s)
+			transport := &breakerhttp.Transport{Breaker: b, Base: base, ThroughBody: throughBody,
+				Classify: func(*http.Response, error) breaker.Outcome { panic("classify") }}
+			resp, err := transport.RoundTrip(get(t, "http://example.com/"))
+			if want == breaker.Transient {
+				assert.Equal(t, io.ErrUnexpectedEOF, err)
+			} else {
+				require.NoError(t, err)
+				text, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				assert.Equal(t, "body", string(text))
+			}
+			assert.Equal(t, once(want), outcomes(b))
+			require.Len(t, reported, 1)
+			assert.Equal(t, "classify", reported[0].Panic)
+			assert.Contains(t, string(reported[0].Stack), "TestClassifierPanics")
+			assert.Equal(t, "server", reported[0].Name)
+			assert.Equal(t, "Classify", reported[0].Callback)
+		})
+	}
+}
+
+// An outcome that there is not is reported as that of the classifier.
+func TestUnknownOutcomeIsReported(t *testing.T) {
+	for _, base := range []roundTripFunc{answer(200, ""), fail(io.ErrUnexpectedEOF)} {
+		s := consecutive(1)
 		var reported []*breaker.CallbackError
 		s.OnCallbackError = func(_ context.Context, err *breaker.CallbackError) { reported = append(reported, err) }
 		b := breaker.MustNew(s)
-		transport := &breakerhttp.Transport{Breaker: b, Base: answer(200, "body"), ThroughBody: throughBody,
-			Classify: func(*http.Response, error) breaker.Outcome { panic("classify") }}
-		resp, err := transport.RoundTrip(get(t, "http://example.com/"))
-		require.NoError(t, err)
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		assert.Equal(t, "body", string(text))
-		assert.Equal(t, once(breaker.Transient), outcomes(b))
+		transport := &breakerhttp.Transport{Breaker: b, Base: base,
+			Classify: func(*http.Response, error) breaker.Outcome { return 99 }}
+		_, _ = transport.RoundTrip(get(t, "http://example.com/"))
+		assert.Equal(t, once(breaker.Ignored), outcomes(b))
 		require.Len(t, reported, 1)
-		assert.Equal(t, "classify", reported[0].Panic)
-		assert.Equal(t, "server", reported[0].Name)
 		assert.Equal(t, "Classify", reported[0].Callback)
-	})
+		assert.Equal(t, "server", reported[0].Name)
+	}
 }
 
 // A classifier that calls runtime.Goexit takes the response with it: its body is closed all the same.
