@@ -88,8 +88,9 @@ func ExampleBreakDuration() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
 		ConsecutiveFailures: 1,
-		BreakDurationFunc:   breakerhttp.BreakDuration(10 * time.Minute),
-		Clock:               clock.NewMock(),
+
+		BreakDurationFunc: breakerhttp.BreakDuration(10 * time.Minute),
+		Clock:             clock.NewMock(),
 	})
 	client := &http.Client{Transport: &breakerhttp.Transport{Breaker: b}}
 	resp, err := client.Get(server.URL)

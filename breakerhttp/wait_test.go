@@ -45,7 +45,7 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 			req, body := post(ctx, t)
 			transport := &breakerhttp.Transport{Breaker: b, Base: answer(200, ""), ThroughBody: throughBody}
 			_, err := transport.RoundTrip(req)
-			assert.Equal(t, context.DeadlineExceeded, err)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.EqualValues(t, 1, body.closes.Load())
 			assert.Empty(t, outcomes(b))
 		})
@@ -70,7 +70,7 @@ func TestRejectionDelay(t *testing.T) {
 			}
 			start := time.Now()
 			_, err := transport.RoundTrip(get(t, "http://example.com/").WithContext(ctx))
-			assert.Equal(t, context.DeadlineExceeded, err)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.Zero(t, time.Since(start))
 		})
 	})
