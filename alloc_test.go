@@ -116,6 +116,11 @@ func TestMemoryOfABreaker(t *testing.T) {
 	}{
 		{"default, before its first sample", settings{}, unused, 1 << 10},
 		{"default, with samples", settings{}, used, 4<<10 + 512},
+		{"default, with latencies above 268 s as well", settings{}, func(b *breaker.Breaker) {
+			used(b)
+			p, _ := b.TryAcquire(context.Background())
+			p.RecordLatency(success, math.MaxInt64)
+		}, 8 << 10},
 		{"consecutive alone", onlyConsecutive(), used, 640},
 	} {
 		got := bytesOf(t, test.settings, test.use)
