@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -38,6 +39,18 @@ func TestNothingAllocates(t *testing.T) {
 		} {
 			assert.Zero(t, testing.AllocsPerRun(100, f), "%s: %s", name, call)
 		}
+	}
+}
+
+// An outcome is found in an error without allocating.
+func TestErrorsDoNotAllocate(t *testing.T) {
+	b := breaker.MustNew(settings{Classify: func(error) breaker.Outcome { return breaker.Permanent }})
+	for name, err := range map[string]error{
+		"plain": errDown, "wrapped": fmt.Errorf("orders: %w", errDown), "marked": breaker.Mark(errDown, breaker.Throttled),
+		"refused": breaker.ErrRejected,
+	} {
+		run := func(context.Context) error { return err }
+		assert.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Execute(t.Context(), run) }), name)
 	}
 }
 

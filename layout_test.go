@@ -21,7 +21,7 @@ import (
 var layout = []place{
 	{"enum", "", "fmt slices"},
 	{"state", "enum", "log/slog time"},
-	{"outcome", "enum", "errors"},
+	{"outcome", "enum", "-"},
 	{"jitter", "enum", "math time"},
 	{"window", "state", "math time"},
 	{"latency", "", "math math/bits time"},
