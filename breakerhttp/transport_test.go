@@ -238,7 +238,7 @@ func exits(t *testing.T, f func()) {
 	assert.False(t, returned)
 }
 
-// A classifier that panics is reported; the response reaches the caller and counts as a failure.
+// A classifier that panics is reported; the response reaches the caller and is ignored, because nothing tells of a failure.
 func TestClassifierPanics(t *testing.T) {
 	bothWays(t, func(t *testing.T, throughBody bool) {
 		s := consecutive(2)
@@ -252,7 +252,7 @@ func TestClassifierPanics(t *testing.T) {
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		assert.Equal(t, "body", string(text))
-		assert.Equal(t, once(breaker.Transient), outcomes(b))
+		assert.Equal(t, once(breaker.Ignored), outcomes(b))
 		require.Len(t, reported, 1)
 		assert.Equal(t, "classify", reported[0].Panic)
 		assert.Equal(t, "server", reported[0].Name)
