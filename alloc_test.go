@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -38,6 +39,18 @@ func TestNothingAllocates(t *testing.T) {
 		} {
 			assert.Zero(t, testing.AllocsPerRun(100, f), "%s: %s", name, call)
 		}
+	}
+}
+
+// An outcome is found in an error without allocating.
+func TestErrorsDoNotAllocate(t *testing.T) {
+	b := breaker.MustNew(settings{Classify: func(error) breaker.Outcome { return breaker.Permanent }})
+	for name, err := range map[string]error{
+		"plain": errDown, "wrapped": fmt.Errorf("orders: %w", errDown), "marked": breaker.Mark(errDown, breaker.Throttled),
+		"refused": breaker.ErrRejected,
+	} {
+		run := func(context.Context) error { return err }
+		assert.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Execute(t.Context(), run) }), name)
 	}
 }
 
@@ -116,6 +129,11 @@ func TestMemoryOfABreaker(t *testing.T) {
 	}{
 		{"default, before its first sample", settings{}, unused, 1 << 10},
 		{"default, with samples", settings{}, used, 4<<10 + 512},
+		{"default, with latencies above 268 s as well", settings{}, func(b *breaker.Breaker) {
+			used(b)
+			p, _ := b.TryAcquire(context.Background())
+			p.RecordLatency(success, math.MaxInt64)
+		}, 8 << 10},
 		{"consecutive alone", onlyConsecutive(), used, 640},
 	} {
 		got := bytesOf(t, test.settings, test.use)

@@ -84,6 +84,35 @@ func TestPanickingClassifierOfACall(t *testing.T) {
 	heard.requireOne(t)
 }
 
+// A classifier that panicked about a nil error made a failure of a call that had none.
+func TestRegression_PanickingClassifierOfASuccess(t *testing.T) {
+	var heard faults
+	d := drive(t, breaker.Settings{ConsecutiveFailures: 1, OnCallbackError: heard.hear})
+	n, err := breaker.ExecuteClassified(t.Context(), d.Breaker,
+		func(context.Context) (int, error) { return 7, nil },
+		func(int, error) breaker.Outcome { panic("no idea") })
+	assert.Equal(t, 7, n)
+	require.NoError(t, err)
+	assert.Equal(t, breaker.Ignored, d.onlyOutcome())
+	fault := heard.requireOne(t)
+	assert.Equal(t, "Classify", fault.Callback)
+	assert.Equal(t, "no idea", fault.Panic)
+}
+
+// A classifier that ends the goroutine leaves no failure behind either, whether there was an error or not.
+func TestClassifierOfASuccessThatExits(t *testing.T) {
+	var heard faults
+	d := drive(t, breaker.Settings{ConsecutiveFailures: 1, OnCallbackError: heard.hear})
+	onGoroutine(func() {
+		_, _ = breaker.ExecuteClassified(t.Context(), d.Breaker,
+			func(context.Context) (int, error) { return 7, nil },
+			func(int, error) breaker.Outcome { runtime.Goexit(); return transient })
+		t.Error("the goroutine has ended")
+	})
+	assert.Equal(t, breaker.Ignored, d.onlyOutcome())
+	assert.Equal(t, "Classify", heard.requireOne(t).Callback)
+}
+
 // A classifier that ends its goroutine takes the caller with it, as it would without a breaker; the slot comes back.
 func TestClassifierThatExits(t *testing.T) {
 	var heard faults

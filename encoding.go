@@ -3,7 +3,9 @@ package breaker
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -133,14 +135,36 @@ type totalsJSON struct {
 // "disabled" where it is a duration. Functions, Monitor and Clock are left out.
 func (s Settings) MarshalJSON() ([]byte, error) { return marshal[settingsJSON](s) }
 
-// UnmarshalJSON reads what MarshalJSON writes and leaves what is not mentioned as it was. An unknown key is an error.
-func (s *Settings) UnmarshalJSON(data []byte) error { return unmarshal[settingsJSON](data, s) }
+// UnmarshalJSON reads what MarshalJSON writes and leaves what is not mentioned as it was. A key that is unknown or comes twice is
+// an error, as is a value of the wrong kind, and the error names the field, such as failures.multiple. After an error the settings
+// are what they were. Case does not matter in keys, as everywhere in [encoding/json].
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
+		return err
+	}
+	var j settingsJSON
+	assign(reflect.ValueOf(&j).Elem(), reflect.ValueOf(s).Elem())
+	if err := decodeFields(reflect.ValueOf(&j).Elem(), "settings", data); err != nil {
+		return fmt.Errorf("breaker: %w", err)
+	}
+	assign(reflect.ValueOf(s).Elem(), reflect.ValueOf(j))
+	return nil
+}
 
 // MarshalJSON writes snake_case keys and durations as text ("12.5s"); what is unknown or does not apply is left out.
 func (s Snapshot) MarshalJSON() ([]byte, error) { return marshal[snapshotJSON](s) }
 
-// UnmarshalJSON reads what MarshalJSON writes. An unknown key is an error.
-func (s *Snapshot) UnmarshalJSON(data []byte) error { return unmarshal[snapshotJSON](data, s) }
+// UnmarshalJSON reads what MarshalJSON writes and leaves what is not mentioned as it was. It skips unknown keys: nobody writes a
+// snapshot by hand, and that of a newer version may say more.
+func (s *Snapshot) UnmarshalJSON(data []byte) error {
+	var j snapshotJSON
+	assign(reflect.ValueOf(&j).Elem(), reflect.ValueOf(s).Elem())
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	assign(reflect.ValueOf(s).Elem(), reflect.ValueOf(j))
+	return nil
+}
 
 func marshal[J, T any](v T) ([]byte, error) {
 	var j J
@@ -148,16 +172,59 @@ func marshal[J, T any](v T) ([]byte, error) {
 	return json.Marshal(j)
 }
 
-func unmarshal[J, T any](data []byte, v *T) error {
-	var j J
-	assign(reflect.ValueOf(&j).Elem(), reflect.ValueOf(v).Elem())
+// decodeFields reads valid JSON, an object or null, into a struct. It stands in for the decoder of encoding/json, which names
+// an unknown key without the object that it is in, no field whose text is wrong, and lets the last of equal keys win.
+func decodeFields(to reflect.Value, path string, data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&j); err != nil {
+	start, err := decoder.Token()
+	if start == nil || err != nil {
 		return err
 	}
-	assign(reflect.ValueOf(v).Elem(), reflect.ValueOf(j))
+	if start != json.Delim('{') {
+		return fmt.Errorf("%s: must be an object", path)
+	}
+	seen := map[int]bool{}
+	for decoder.More() {
+		var value json.RawMessage
+		key, _ := decoder.Token()
+		if err := decoder.Decode(&value); err != nil {
+			return err
+		}
+		name := path + "." + key.(string)
+		field := fieldOf(to.Type(), key.(string))
+		if field < 0 {
+			return fmt.Errorf("unknown field %s", name)
+		}
+		if seen[field] {
+			return fmt.Errorf("field %s comes twice", name)
+		}
+		seen[field] = true
+		if err := decodeField(to.Field(field), name, value); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func decodeField(to reflect.Value, name string, value []byte) error {
+	if to.Kind() == reflect.Struct {
+		return decodeFields(to, name, value)
+	}
+	if err := json.Unmarshal(value, to.Addr().Interface()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// fieldOf returns the number of the field with a key, -1 if there is none.
+func fieldOf(of reflect.Type, key string) int {
+	for i := range of.NumField() {
+		tag, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if strings.EqualFold(tag, key) {
+			return i
+		}
+	}
+	return -1
 }
 
 // assign copies the fields that two structs have in common by name. Types that differ only by name or tags convert.

@@ -169,6 +169,40 @@ func TestSettingsFromWrongJSON(t *testing.T) {
 	}
 }
 
+// An error named a misspelt key without the object that it is in, a duration that is none without its field, and nothing at all where
+// a key came twice: the last one won.
+func TestRegression_WrongSettingsAreNamedInFull(t *testing.T) {
+	for text, says := range map[string]string{
+		`{"failures": {"multipel": 3}}`:                  "breaker: unknown field settings.failures.multipel",
+		`{"recovery": {"min": "1s", "": 1}}`:             "breaker: unknown field settings.recovery.",
+		`{"Windows": null}`:                              "breaker: unknown field settings.Windows",
+		`{"window": "1s", "min_calls": 1, "Window": ""}`: "breaker: field settings.Window comes twice",
+		`{"slow_calls": {"off": true, "off": false}}`:    "breaker: field settings.slow_calls.off comes twice",
+		`{"failures": {}, "failures": {}}`:               "breaker: field settings.failures comes twice",
+		`{"failures": {"window": "ten"}}`:                `breaker: settings.failures.window: time: invalid duration "ten"`,
+		`{"failures": 7}`:                                "breaker: settings.failures: must be an object",
+		`[]`:                                             "breaker: settings: must be an object",
+	} {
+		s := settings{Name: "orders", Failures: failures{Floor: 0.2}}
+		require.EqualError(t, json.Unmarshal([]byte(text), &s), says, text)
+		assert.Equal(t, settings{Name: "orders", Failures: failures{Floor: 0.2}}, s, "%s: they stay as they were", text)
+	}
+	var s settings
+	require.NoError(t, json.Unmarshal([]byte(`{"Failures": {"FLOOR": 0.2}, "window": null, "recovery": null}`), &s))
+	assert.Equal(t, settings{Failures: failures{Floor: 0.2}}, s)
+	require.Error(t, s.UnmarshalJSON([]byte(`{"min_calls": 7} {"windows": "1s"}`)), "what follows is not skipped either")
+	assert.Zero(t, s.MinCalls)
+}
+
+// A dashboard outlives the version of the service that it reads.
+func TestSnapshotOfANewerVersion(t *testing.T) {
+	s := breaker.Snapshot{Name: "orders", Waiting: 2}
+	require.NoError(t, json.Unmarshal([]byte(`{"state": "open", "mood": "grim", "counts": {"calls": 5, "lost": 1}}`), &s))
+	assert.Equal(t, breaker.Snapshot{Name: "orders", State: breaker.Open, Waiting: 2, Counts: breaker.Counts{Calls: 5}}, s)
+	require.Error(t, json.Unmarshal([]byte(`{"name": "stock", "state": "ajar"}`), &s))
+	assert.Equal(t, "orders", s.Name, "after an error it is what it was")
+}
+
 func TestSettingsThatNoJSONCanHold(t *testing.T) {
 	_, err := json.Marshal(settings{FailureRatio: math.NaN()})
 	assert.Error(t, err)

@@ -68,12 +68,14 @@ func (e *WaitError) Is(target error) bool { return target == ErrRejected }
 // Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// CallbackError tells of a function in [Settings] or of a subscriber that failed: it returned an error, panicked, called
-// [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected. A fault of the
+// CallbackError tells of a function in [Settings], of a subscriber, or of a method of an error or a context that failed: it returned
+// an error, panicked, called [runtime.Goexit] or gave a value that cannot be used. The breaker and the caller's result are never affected. A fault of the
 // breaker itself is told of in the same way, and the call goes on as if there were no breaker.
 type CallbackError struct {
-	Name     string // of the breaker
-	Callback string // the field or method it was given to, such as OnStateChange or Subscribe; Breaker: a fault of its own
+	Name string // of the breaker
+	// Callback is the field or method it was given to, such as OnStateChange or Subscribe. Error is a method of the error that a
+	// call returned, Context is one of its context, and Breaker is a fault of the breaker's own.
+	Callback string
 	Err      error  // what it returned, or what was wrong with the value; nil after a panic
 	Panic    any    // what it panicked with
 	Stack    []byte // of the panic

@@ -7,12 +7,15 @@ import (
 )
 
 // The histogram has the layout of HdrHistogram (http://hdrhistogram.org) with three significant bits, in whole microseconds:
-// one counter per value below 8 µs, then eight per octave up to 2^28 µs, about 268 s. Longer latencies count in the last one.
+// one counter per value below 8 µs, then eight per octave. The first half holds what is below 2^28 µs, about 268 s, which is
+// nearly every call; the second holds the rest of what a duration can be, and is allocated with the first latency of that length.
 const (
-	exactCounters = 8  // one per microsecond, and the number per octave above
-	octaveBits    = 3  // log2 of the counters per octave
-	topBit        = 28 // the first value beyond the histogram is 1 << topBit microseconds
-	counters      = exactCounters + (topBit-octaveBits)*exactCounters
+	exactCounters = 8                                                 // one per microsecond, and the number per octave above
+	octaveBits    = 3                                                 // log2 of the counters per octave
+	topBit        = 28                                                // the first value of the second half is 1 << topBit microseconds
+	counters      = exactCounters + (topBit-octaveBits)*exactCounters // of each half
+	allCounters   = 2 * counters
+	longLatency   = 1 << topBit * time.Microsecond
 )
 
 // quarters is the number of rings in a latency baseline, each a quarter of its window.
@@ -24,23 +27,24 @@ func counterOf(latency time.Duration) int {
 	if v < exactCounters {
 		return int(v)
 	}
-	if v >= 1<<topBit {
-		return counters - 1
-	}
 	octave := bits.Len64(v) - 1 - octaveBits
 	return exactCounters*octave + int(v>>octave)
 }
 
 // upperBound returns the exclusive upper bound of a counter: never below a latency counted in it, and at most 12.5 % above
-// it from 8 µs on.
+// it from 8 µs on. For the last one it is the longest duration, which it counts too.
 func upperBound(counter int) time.Duration {
 	octave := max(0, counter/exactCounters-1)
-	return time.Duration(counter-exactCounters*octave+1) << octave * time.Microsecond
+	us := uint64(counter-exactCounters*octave+1) << octave
+	if us > math.MaxInt64/uint64(time.Microsecond) {
+		return math.MaxInt64
+	}
+	return time.Duration(us) * time.Microsecond
 }
 
 // latencies measures a quantile of latency over a sliding window: four histograms, each for a quarter of the window on a
 // fixed grid of the breaker's time. The quantile is memoised, because a call can afford a comparison but no walk over 832
-// counters; it is worked out anew when a quarter turns over, when there are enough samples for the first time, and whenever
+// counters or more; it is worked out anew when a quarter turns over, when there are enough samples for the first time, and whenever
 // their number has doubled since, so that the first calls of a process do not decide for long what is normal.
 //
 // Why a low quantile of a long window: a threshold taken from the p99 of recent latency has one call in a hundred above it
@@ -55,7 +59,8 @@ type latencies struct {
 	samples    uint64        // in all four
 	refreshAt  uint64        // the number of samples at which the memo is worked out anew
 	memo       quantiles
-	histograms *[quarters]histogram
+	histograms *[quarters]histogram // nil before the first sample
+	long       *[quarters]histogram // the second halves; nil before the first latency for which they are
 }
 
 type histogram [counters]uint32
@@ -68,22 +73,40 @@ func newLatencies(quantile float64, window time.Duration, minSamples int) *laten
 	return &latencies{quantile: quantile, minSamples: n, refreshAt: n, width: max(1, window/quarters)}
 }
 
-// countAnew counts one latency at now, for which the quantile is due, and works it out anew.
-func (l *latencies) countAnew(now, latency time.Duration) {
+// add counts one latency at now, whatever it is, and works the quantile out anew if it is due.
+func (l *latencies) add(now, latency time.Duration) {
+	due := l.due(now)
 	if l.histograms == nil {
 		l.histograms = new([quarters]histogram)
 	}
 	if now >= l.end {
 		l.turn(now)
 	}
-	l.count(latency)
-	l.refresh()
+	if latency < longLatency {
+		l.count(latency)
+	} else {
+		l.countLong(latency)
+	}
+	if due {
+		l.refresh()
+	}
 }
 
-// count counts one latency at a time at which the quantile is not due. It is small enough to be inlined: it runs for nearly
-// every call.
+// count counts one latency where onlyCounts says that nothing else has to be done. It is small enough to be inlined: it
+// runs for nearly every call.
 func (l *latencies) count(latency time.Duration) {
 	if c := &l.histograms[l.slot][counterOf(latency)]; *c < math.MaxUint32 {
+		*c++
+		l.samples++
+	}
+}
+
+// countLong is count for latencies from longLatency on.
+func (l *latencies) countLong(latency time.Duration) {
+	if l.long == nil {
+		l.long = new([quarters]histogram)
+	}
+	if c := &l.long[l.slot][counterOf(latency)-counters]; *c < math.MaxUint32 {
 		*c++
 		l.samples++
 	}
@@ -102,6 +125,9 @@ func (l *latencies) turn(now time.Duration) {
 	number := int64(now / l.width)
 	for n := max(l.current(), number-quarters) + 1; n <= number; n++ {
 		l.histograms[n%quarters] = histogram{}
+		if l.long != nil {
+			l.long[n%quarters] = histogram{}
+		}
 	}
 	l.slot = int(number % quarters)
 	l.end = time.Duration(number+1) * l.width
@@ -113,7 +139,7 @@ func (l *latencies) current() int64 { return int64(l.end/l.width) - 1 }
 
 // refresh memoises the quantile of what is in the histograms.
 func (l *latencies) refresh() {
-	l.memo = l.quantilesAt(l.current(), l.samples, noCounter)
+	l.memo = l.quantilesAt(l.current(), l.samples)
 	l.refreshAt = l.minSamples
 	if l.samples >= l.minSamples {
 		l.refreshAt = 2 * l.samples
@@ -123,10 +149,9 @@ func (l *latencies) refresh() {
 // due reports whether the quantile is worked out anew with the next latency, at now.
 func (l *latencies) due(now time.Duration) bool { return now >= l.end || l.samples+1 >= l.refreshAt }
 
-// with returns what the quantile becomes if it is due and the next latency, at now, is this one. It changes nothing.
-func (l *latencies) with(now, latency time.Duration) quantiles {
-	number := int64(now / l.width)
-	return l.quantilesAt(number, l.total(number)+1, counterOf(latency))
+// onlyCounts reports whether all there is to do with a latency at now is to count it.
+func (l *latencies) onlyCounts(now, latency time.Duration) bool {
+	return latency < longLatency && !l.due(now)
 }
 
 // read returns the quantiles that a call at now is judged by, changing nothing.
@@ -135,24 +160,20 @@ func (l *latencies) read(now time.Duration) quantiles {
 		return l.memo
 	}
 	number := int64(now / l.width)
-	return l.quantilesAt(number, l.total(number), noCounter)
+	return l.quantilesAt(number, l.total(number))
 }
 
 // total returns the samples in the window when the current quarter is number.
 func (l *latencies) total(number int64) (n uint64) {
-	for q := max(0, number-quarters+1); q <= l.current(); q++ {
-		for _, c := range l.histograms[q%quarters] {
-			n += uint64(c)
-		}
+	for counter := range allCounters {
+		n += l.sum(number, counter)
 	}
 	return n
 }
 
-const noCounter = -1
-
 // quantilesAt returns the bounds of the counters that hold the ranks ceil(quantile × samples), in one pass, when the current
-// quarter is number and the counter extra counts one more; 0 below the minimum of samples.
-func (l *latencies) quantilesAt(number int64, samples uint64, extra int) (q quantiles) {
+// quarter is number; 0 below the minimum of samples.
+func (l *latencies) quantilesAt(number int64, samples uint64) (q quantiles) {
 	if samples < l.minSamples {
 		return q
 	}
@@ -161,12 +182,9 @@ func (l *latencies) quantilesAt(number int64, samples uint64, extra int) (q quan
 		tailRank = rankOf(l.tail, samples)
 	}
 	var seen uint64
-	for i := 0; seen < max(rank, tailRank) && i < counters; i++ {
+	for i := 0; seen < max(rank, tailRank) && i < allCounters; i++ {
 		before := seen
 		seen += l.sum(number, i)
-		if i == extra {
-			seen++
-		}
 		if before < rank && rank <= seen {
 			q.normal = upperBound(i)
 		}
@@ -179,8 +197,15 @@ func (l *latencies) quantilesAt(number int64, samples uint64, extra int) (q quan
 
 // sum returns one counter over the window when the current quarter is number.
 func (l *latencies) sum(number int64, counter int) (n uint64) {
+	half := l.histograms
+	if counter >= counters {
+		half, counter = l.long, counter-counters
+	}
+	if half == nil {
+		return 0
+	}
 	for q := max(0, number-quarters+1); q <= l.current(); q++ {
-		n += uint64(l.histograms[q%quarters][counter])
+		n += uint64(half[q%quarters][counter])
 	}
 	return n
 }

@@ -28,9 +28,12 @@ func TestCounterOf(t *testing.T) {
 		{16 * time.Microsecond, 16, 18 * time.Microsecond},
 		{18 * time.Microsecond, 17, 20 * time.Microsecond},
 		{10 * time.Millisecond, 89, 10240 * time.Microsecond},
-		{1<<28*time.Microsecond - 1, counters - 1, 1 << 28 * time.Microsecond},
-		{1 << 28 * time.Microsecond, counters - 1, 1 << 28 * time.Microsecond},
-		{math.MaxInt64, counters - 1, 1 << 28 * time.Microsecond},
+		{longLatency - 1, counters - 1, longLatency},
+		{longLatency, counters, longLatency + longLatency/8},
+		{14 * time.Minute, 220, 13 << 26 * time.Microsecond},
+		{1<<53*time.Microsecond - 1, lastCounter - 1, 1 << 53 * time.Microsecond},
+		{1 << 53 * time.Microsecond, lastCounter, math.MaxInt64},
+		{math.MaxInt64, lastCounter, math.MaxInt64},
 	} {
 		t.Run(test.latency.String(), func(t *testing.T) {
 			assert.Equal(t, test.counter, counterOf(test.latency))
@@ -38,22 +41,26 @@ func TestCounterOf(t *testing.T) {
 		})
 	}
 	assert.Equal(t, 208, counters)
+	assert.Less(t, lastCounter, allCounters)
 }
+
+// lastCounter is the one of the longest duration.
+const lastCounter = 408
 
 // The bound of a counter is the first latency that the next one counts, so the counters leave no gap and do not overlap.
 func TestCountersCoverEveryLatency(t *testing.T) {
-	for c := range counters {
+	for c := range lastCounter {
 		bound := upperBound(c)
 		require.Equal(t, c, counterOf(bound-1), "counter %d", c)
-		require.Equal(t, min(c+1, counters-1), counterOf(bound), "counter %d", c)
+		require.Equal(t, c+1, counterOf(bound), "counter %d", c)
 	}
 }
 
 func TestCounterBoundIsNeverBelowAndAtMostAnEighthAbove(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 20_000 {
-		latency := time.Duration(1) << random.IntN(38)
-		latency = min(latency+time.Duration(random.Int64N(int64(latency))), 1<<topBit*time.Microsecond-1)
+		latency := time.Duration(1) << random.IntN(62)
+		latency += time.Duration(random.Int64N(int64(latency)))
 		bound := upperBound(counterOf(latency))
 		require.Greater(t, bound, latency)
 		if latency < exactCounters*time.Microsecond {
@@ -144,10 +151,10 @@ func (m *latencyModel) read(now time.Duration) time.Duration {
 
 // addLatency counts a latency as the machine does.
 func addLatency(l *latencies, now, latency time.Duration) {
-	if l.due(now) {
-		l.countAnew(now, latency)
-	} else {
+	if l.onlyCounts(now, latency) {
 		l.count(latency)
+	} else {
+		l.add(now, latency)
 	}
 }
 
@@ -170,6 +177,9 @@ func driveLatencies(t *testing.T, quantile float64, minSamples int) {
 	for step := range 2_000 {
 		now += []time.Duration{0, 1, l.width / 40, l.width, 4 * l.width, 100 * l.width}[pick(random, 900, 80, 80, 2, 1, 1)]
 		latency := time.Duration(random.ExpFloat64() * float64(10*time.Millisecond))
+		if random.IntN(4) == 0 {
+			latency = longLatency + time.Duration(random.Int64N(math.MaxInt64>>random.IntN(24)-int64(longLatency)))
+		}
 		if random.IntN(10) == 0 {
 			m.drop(now)
 			l.advance(now)
@@ -269,4 +279,52 @@ func TestLatenciesSaturate(t *testing.T) {
 	}
 	l.end = quarters * l.width
 	assert.Equal(t, uint64(5*math.MaxUint32), l.total(quarters-1))
+
+	addLatency(l, l.end-1, time.Hour)
+	samples := l.samples
+	c = &l.long[l.slot][counterOf(time.Hour)-counters]
+	assert.Equal(t, uint32(1), *c)
+	*c = math.MaxUint32
+	l.countLong(time.Hour)
+	assert.Equal(t, uint32(math.MaxUint32), *c)
+	assert.Equal(t, samples, l.samples)
+}
+
+// Calls that take 14 minutes, as those of a batch job do, all succeeded and opened a default breaker: the histogram ended at 268 s,
+// so three times that was slow. Where three times the normal latency is more than a duration holds, nothing is slow.
+func TestRegression_LongCallsThatSucceedDoNotOpen(t *testing.T) {
+	for _, test := range []struct{ latency, normal, limit time.Duration }{
+		{14 * time.Minute, 13 << 26 * time.Microsecond, 39 << 26 * time.Microsecond},
+		{30 * 24 * time.Hour, 5 << 39 * time.Microsecond, 15 << 39 * time.Microsecond},
+		{100 * 365 * 24 * time.Hour, 3 << 50 * time.Microsecond, noSlowLimit},
+		{math.MaxInt64, math.MaxInt64, noSlowLimit},
+	} {
+		t.Run(test.latency.String(), func(t *testing.T) {
+			s := Settings{}.WithDefaults()
+			m := newMachine(&s)
+			for range 50 {
+				ticket, ok, _ := m.admit(0, passing)
+				require.True(t, ok)
+				_, change := m.settle(0, &ticket, Success, test.latency)
+				require.Nil(t, change)
+			}
+			assert.Zero(t, m.totals.Slow)
+			assert.Equal(t, test.normal, m.normalLatency(0))
+			assert.Equal(t, test.limit, m.slowLimit)
+		})
+	}
+}
+
+// The second half of the histogram costs nothing where no call is so long, and forgets as the first does.
+func TestLatenciesKeepLongOnesApart(t *testing.T) {
+	l := newLatencies(0.5, 4*time.Minute, 3)
+	addLatency(l, 0, longLatency-1)
+	assert.Nil(t, l.long)
+	addLatency(l, 0, longLatency)
+	addLatency(l, 0, longLatency)
+	assert.Equal(t, uint64(3), l.samples)
+	assert.Equal(t, longLatency+longLatency/8, l.read(0).normal)
+	l.advance(4 * time.Minute)
+	assert.Zero(t, l.samples)
+	assert.Zero(t, l.read(4*time.Minute).normal)
 }

@@ -23,7 +23,7 @@ var layout = []place{
 	// Words, and leaves: numbers in, values out.
 	{"enum", "fmt slices"},
 	{"state", "log/slog time"},
-	{"outcome", "errors"},
+	{"outcome", "-"},
 	{"errors", ""},
 	{"registry", ""},
 	{"jitter", "math time"},

@@ -135,7 +135,7 @@ func (m *machine) settleRamp(now time.Duration, failed, slow bool) *transition {
 // measure feeds the baselines and reports whether the call was slow.
 func (m *machine) measure(now time.Duration, failed bool, latency time.Duration) (slow bool) {
 	if l := m.latency; l != nil {
-		if !failed && !l.due(now) {
+		if !failed && l.onlyCounts(now, latency) {
 			l.count(latency)
 		} else {
 			m.remeasure(now, failed, latency)
@@ -150,12 +150,12 @@ func (m *machine) measure(now time.Duration, failed bool, latency time.Duration)
 	return slow
 }
 
-// remeasure feeds the latency baseline where that may work the quantile out anew.
+// remeasure feeds the latency baseline where that is more than to count, and may work the quantile out anew.
 func (m *machine) remeasure(now time.Duration, failed bool, latency time.Duration) {
 	if failed {
 		m.latency.advance(now)
 	} else {
-		m.latency.countAnew(now, latency)
+		m.latency.add(now, latency)
 	}
 	m.slowLimit = m.rules.slowLimit(m.latency.memo)
 }

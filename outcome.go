@@ -1,7 +1,5 @@
 package breaker
 
-import "errors"
-
 // Outcome is what a finished call says about the health of the dependency. Only [Success] and [Transient] are calls to the
 // breaker; the other three are neutral: they enter no ratio, no streak and no baseline. The zero value is [Success].
 type Outcome uint8
@@ -39,12 +37,20 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // givenUp is [Ignored] for a call that its caller gave up: how it would have ended it does not say, but how slow it was it does.
 const givenUp = Ignored + 1
 
+// worse returns the worse of two outcomes, in the order that Mark gives: that of their numbers, but for Success, the best.
+func worse(a, b Outcome) Outcome { return min(a-Transient, b-Transient) + Transient }
+
 // isCall reports whether o is evidence about the dependency.
 func (o Outcome) isCall() bool { return o == Success || o == Transient }
 
 // Mark returns an error that every breaker counts as o, whatever its Classify says: the place that knows best what a failure
-// means says it once. The message stays the same, [errors.Is] and [errors.As] see through it, and the outermost mark wins.
-// Mark(nil, o) is nil. An unknown outcome counts as [Ignored], as it does everywhere.
+// means says it once. The message stays the same, and [errors.Is] and [errors.As] see through it. Mark(nil, o) is nil. An unknown
+// outcome counts as [Ignored], as it does everywhere.
+//
+// Where one error wraps another, the outermost mark wins. Where one wraps several, as [errors.Join] does and [fmt.Errorf] with more
+// than one %w, each of them is a branch, and the worst branch wins: Transient, Throttled, Permanent, Ignored, Success. A branch
+// without a mark counts as it would without the others, except that the classifier is asked once, about the whole error. To speak
+// for all branches, mark the error that joins them.
 func Mark(err error, o Outcome) error {
 	if err == nil {
 		return nil
@@ -58,11 +64,3 @@ type markedError struct {
 }
 
 func (e *markedError) Unwrap() error { return e.error }
-
-// markOf returns the outermost mark of err.
-func markOf(err error) (Outcome, bool) {
-	if m, ok := errors.AsType[*markedError](err); ok {
-		return m.outcome, true
-	}
-	return 0, false
-}

@@ -52,7 +52,7 @@ func TestClassificationOrder(t *testing.T) {
 		{"an error that looks like a cancellation", live, context.Canceled, breaker.Permanent, 1},
 		{"marked", live, breaker.Mark(errDown, breaker.Throttled), breaker.Throttled, 0},
 		{"marked, wrapped", live, fmt.Errorf("orders: %w", breaker.Mark(errDown, breaker.Throttled)), breaker.Throttled, 0},
-		{"marked, joined", live, errors.Join(errDown, breaker.Mark(errDown, breaker.Throttled)), breaker.Throttled, 0},
+		{"marked, joined", live, errors.Join(errDown, breaker.Mark(errDown, breaker.Throttled)), breaker.Throttled, 1},
 		{"marked twice", live, breaker.Mark(breaker.Mark(errDown, transient), breaker.Throttled), breaker.Throttled, 0},
 		{"marked twice, wrapped between", live,
 			breaker.Mark(fmt.Errorf("orders: %w", breaker.Mark(errDown, transient)), breaker.Throttled), breaker.Throttled, 0},

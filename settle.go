@@ -100,7 +100,7 @@ func (b *Breaker) abandon(ctx context.Context, c *call, p any) {
 
 // unwound returns the outcome of a function that panicked.
 func (b *Breaker) unwound(ctx context.Context) Outcome {
-	if gaveUp(ctx) {
+	if b.gaveUp(ctx) {
 		return givenUp
 	}
 	return Transient

@@ -50,7 +50,7 @@ type Sample struct {
 
 // callerLatencies counts latencies in constant memory.
 type callerLatencies struct {
-	histogram histogram
+	histogram [allCounters]uint32
 	calls     uint64
 	longest   time.Duration
 }
@@ -76,12 +76,12 @@ func (r Report) Latency(q float64) time.Duration {
 	}
 	rank := rankOf(max(q, 0), l.calls)
 	var seen uint64
-	for i, n := range l.histogram[:counters-1] {
+	for i, n := range l.histogram {
 		if seen += uint64(n); seen >= rank {
 			return min(upperBound(i), l.longest)
 		}
 	}
-	return l.longest // the last counter has no upper bound
+	return l.longest
 }
 
 // String returns the report without its timeline, one figure a line, in aligned columns.

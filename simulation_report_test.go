@@ -14,6 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A report kept no more of latencies above 268 s than the longest, so each quantile among them was that one.
+func TestRegression_SimulatedLatencyIsBoundedWhateverItsLength(t *testing.T) {
+	var r Report
+	for range 9 {
+		r.latencies.add(5 * time.Minute)
+	}
+	r.latencies.add(time.Hour)
+	assert.Equal(t, 9<<25*time.Microsecond, r.Latency(0.5))
+	assert.Equal(t, time.Hour, r.Latency(1))
+}
+
 func TestReportFractions(t *testing.T) {
 	r := Report{Calls: 200, Admitted: 150, Succeeded: 120}
 	assert.Equal(t, 0.6, r.Availability())

@@ -74,13 +74,13 @@ func (st *storm) execute(ctx context.Context, f func(context.Context) error) {
 		}
 	}()
 	err := st.b.Execute(ctx, func(ctx context.Context) error { ran = true; return f(ctx) })
-	if !ran && isRefusal(err) {
+	if !ran && wasRefused(err) {
 		st.refused.Add(1)
 	}
 }
 
-// isRefusal reports whether err is a refusal that counts as one: not the end of a wait.
-func isRefusal(err error) bool {
+// wasRefused reports whether err is a refusal that counts as one: not the end of a wait.
+func wasRefused(err error) bool {
 	_, ok := errors.AsType[*RejectedError](err)
 	return ok
 }
@@ -108,7 +108,7 @@ func (st *storm) acquire(ctx context.Context, random *rand.Rand) {
 // hold keeps a permit for somebody who will report it, if it was given. A few are forgotten.
 func (st *storm) hold(p *Permit, err error) {
 	if err != nil {
-		if isRefusal(err) {
+		if wasRefused(err) {
 			st.refused.Add(1)
 		}
 		return

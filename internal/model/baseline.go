@@ -154,28 +154,33 @@ func quantile(samples []time.Duration, q float64) time.Duration {
 	return upperBound(sorted[rank-1])
 }
 
-// upperBound rounds up to the next multiple of an eighth of the octave that a latency lies in, in whole microseconds.
+// upperBound rounds up to the next multiple of an eighth of the octave that a latency lies in, in whole microseconds. It is the
+// longest duration where that multiple is beyond it.
 func upperBound(latency time.Duration) time.Duration {
-	const last = 1<<28 - 1
-	us := min(uint64(latency/time.Microsecond), last)
+	us := uint64(latency / time.Microsecond)
 	width := uint64(1)
 	if octave := bits.Len64(us); octave > 4 {
 		width <<= octave - 4
 	}
-	return time.Duration((us/width+1)*width) * time.Microsecond
+	bound := (us/width + 1) * width
+	if bound > math.MaxInt64/uint64(time.Microsecond) {
+		return math.MaxInt64
+	}
+	return time.Duration(bound) * time.Microsecond
 }
 
-// slowThreshold is the lower of the constant and the measured threshold, 0 if there is neither.
+// slowThreshold is the lower of the constant and the measured threshold, 0 if there is neither. A product beyond what a duration
+// holds is none: nothing can take longer.
 func (m *Model) slowThreshold() time.Duration {
 	constant, normal := m.settings.SlowCallThreshold, m.measured()
 	if normal.samples == 0 {
 		return constant
 	}
-	threshold := time.Duration(math.MaxInt64)
-	if product := m.settings.SlowCalls.Multiple * float64(normal.value); product < math.MaxInt64 {
-		threshold = time.Duration(product)
+	product := m.settings.SlowCalls.Multiple * float64(normal.value)
+	if product >= math.MaxInt64 || normal.tail == math.MaxInt64 {
+		return constant
 	}
-	threshold = max(threshold, normal.tail)
+	threshold := max(time.Duration(product), normal.tail)
 	if constant == 0 {
 		return threshold
 	}

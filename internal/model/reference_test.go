@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -106,7 +107,8 @@ func TestModelRoundsLatencyUp(t *testing.T) {
 		15 * time.Microsecond: 16 * time.Microsecond,
 		16 * time.Microsecond: 18 * time.Microsecond,
 		10 * time.Millisecond: 10_240 * time.Microsecond,
-		time.Hour:             1 << 28 * time.Microsecond,
+		14 * time.Minute:      13 << 26 * time.Microsecond,
+		math.MaxInt64:         math.MaxInt64,
 	} {
 		m := model.New(breaker.Settings{SlowCalls: breaker.SlowCalls{MinSamples: 1}}, birth)
 		e := experiment{model: m}
