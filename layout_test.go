@@ -17,7 +17,7 @@ import (
 
 // layout says which file may use the declarations of which others, so that every file can be read with only those before it
 // in mind. A pure file lists its imports: it is plain data and takes the time as an argument. The files of the simulation
-// count as one.
+// count as one, and so do those of a group.
 var layout = []place{
 	{"enum", "", "fmt slices"},
 	{"state", "enum", "log/slog time"},
@@ -45,7 +45,7 @@ var layout = []place{
 	{"waiting", "state settings machine wait breaker", ""},
 	{"permit", "state outcome probes breaker waiting", ""},
 	{"monitor", "state machine breaker", ""},
-	{"group", "state events settings validate breaker", ""},
+	{"group", "state jitter events snapshot settings validate machine breaker", ""},
 	{"simulation", "state outcome jitter latency settings validate breaker permit", ""},
 	{"doc", "", "-"},
 }
@@ -105,8 +105,10 @@ func readSource(t *testing.T) *source {
 // node returns the file that something is in, without its extension.
 func (s *source) node(at interface{ Pos() token.Pos }) string {
 	name := strings.TrimSuffix(s.files.Position(at.Pos()).Filename, ".go")
-	if strings.HasPrefix(name, "simulation") {
-		return "simulation"
+	for _, many := range []string{"group", "simulation"} {
+		if strings.HasPrefix(name, many) {
+			return many
+		}
 	}
 	return name
 }
