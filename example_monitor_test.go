@@ -44,6 +44,7 @@ func ExampleMonitor() {
 // Taking the process out of service, or restarting it, would make the outage worse.
 func health(monitor *breaker.Monitor) http.HandlerFunc {
 	type circuit struct {
+		Name   string         `json:"name"`
 		State  breaker.State  `json:"state"`
 		Reason breaker.Reason `json:"reason,omitzero"`
 	}
@@ -53,10 +54,10 @@ func health(monitor *breaker.Monitor) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusInternalServerError) // no breaker uses this monitor: the wiring is wrong
 			return
 		}
-		circuits := make(map[string]circuit)
+		circuits := []circuit{} // a list: two breakers may have one name
 		for _, b := range monitor.Breakers() {
 			s := b.Snapshot()
-			circuits[s.Name] = circuit{s.State, s.Reason}
+			circuits = append(circuits, circuit{s.Name, s.State, s.Reason})
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"worst": worst, "circuits": circuits})
@@ -75,6 +76,6 @@ func Example_health() {
 	fmt.Print(answer.Code, " ", answer.Body)
 	fmt.Println("orders itself:", orders.State())
 	// Output:
-	// 200 {"circuits":{"orders":{"state":"closed"},"stock":{"state":"isolated","reason":"isolated"}},"worst":"isolated"}
+	// 200 {"circuits":[{"name":"orders","state":"closed"},{"name":"stock","state":"isolated","reason":"isolated"}],"worst":"isolated"}
 	// orders itself: closed
 }

@@ -51,9 +51,9 @@ func withoutTimes(_ []string, a slog.Attr) slog.Attr {
 func ExampleSnapshot_expvar() {
 	var monitor breaker.Monitor
 	expvar.Publish("breakers", expvar.Func(func() any {
-		snapshots := make(map[string]breaker.Snapshot)
+		snapshots := []breaker.Snapshot{} // a list: two breakers may have one name
 		for _, b := range monitor.Breakers() {
-			snapshots[b.Name()] = b.Snapshot()
+			snapshots = append(snapshots, b.Snapshot())
 		}
 		return snapshots
 	}))
@@ -62,14 +62,14 @@ func ExampleSnapshot_expvar() {
 	for range 3 {
 		_ = b.Execute(context.Background(), func(context.Context) error { return errors.New("connection refused") })
 	}
-	var published map[string]breaker.Snapshot
+	var published []breaker.Snapshot
 	if err := json.Unmarshal([]byte(expvar.Get("breakers").String()), &published); err != nil {
 		fmt.Println(err)
 		return
 	}
-	s := published["inventory"]
-	fmt.Println(s.State, s.Reason, "failed:", s.Totals.Transient, "refused:", s.Totals.Rejected)
-	// Output: open consecutive-failures failed: 1 refused: 2
+	s := published[0]
+	fmt.Println(s.Name, s.State, s.Reason, "failed:", s.Totals.Transient, "refused:", s.Totals.Rejected)
+	// Output: inventory open consecutive-failures failed: 1 refused: 2
 }
 
 // A dry run on live traffic: the breaker says what it would have refused, and refuses nothing.

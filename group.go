@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,37 +13,49 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// Group holds one breaker for each key, such as a tenant or an endpoint, made when the key is first asked for. It is bounded: at
-// its capacity the least recently asked-for breaker that is Closed goes. A breaker that is not Closed, or that somebody waits
-// for, is never dropped, so only those can exceed the capacity. Make it with [NewGroup]. It is safe for concurrent use.
+// Group holds one breaker for each key, such as a tenant or an endpoint, made when the key is first asked for. Make it with
+// [NewGroup]. It is safe for concurrent use.
+//
+// It is bounded, whatever keys it is asked for. At its capacity the least recently asked-for breaker goes that is Closed, or
+// whose break has been over for twice as long as it lasted. Another that is open, half-open or recovering is evidence, so it
+// stays beyond the capacity. But once the group holds twice its capacity, or 100 more if that is more, of these too the least
+// recently asked-for goes, the oldest of a sample. None goes that is isolated, that somebody waits for, or that has a probe in
+// flight, for ProbeTimeout after it was last asked for: of these, operators and callers make no more than they are.
 //
 // Call Get for each call: a breaker that was dropped still works for whoever holds it, but no longer shares what it learns.
 type Group[K comparable] struct {
 	settings func(K) Settings
 	bounds   GroupSettings // with defaults
+	most     int           // members at the most, those aside that never go
 	made     time.Time     // by the clock
-	ticks    bool          // two readings of the clock are never the same
+	ticks    bool          // the clock is the default one, and two readings of it are never the same
 
 	known atomic.Pointer[map[K]*member[K]] // a copy of members, never written to; may be behind
 	last  atomic.Int64                     // the last stamp, where the clock does not tick
+	base  atomic.Pointer[base]             // what the time is counted from, there
 	tidy  atomic.Int64                     // the stamp at which a breaker may have been idle for long enough
 
 	mu      sync.Mutex // protects following fields
 	members map[K]*member[K]
-	unknown int          // how often a key was looked up in members since known was copied
-	turns   turns[K]     // members by when they were asked for, as far as the heap knows; their turn is to be dropped
-	held    []*member[K] // the other members: could not go when it was their turn
-	look    int          // where in held the next review begins
-	review  int64        // the stamp at which it is due
+	names   map[string]int // those in use of texts that two keys may have in common, with the last number given to each
+	unknown int            // how often a key was looked up in members since known was copied
+	sweeps  uint64         // begun
+	turns   turns[K]       // members by when they were asked for, as far as the heap knows; their turn is to be dropped
+	held    []*member[K]   // the other members: could not go when it was their turn
+	look    int            // where in held the next review begins
+	doubt   int            // where in held the next look at a breaker's clock is due
+	review  int64          // the stamp at which both are due
 }
 
 // GroupSettings bound a [Group]. The zero value is ready.
 type GroupSettings struct {
-	// Capacity is how many breakers the group holds, at least 1. 0: 10 000.
+	// Capacity is how many breakers the group holds, at least 1. Those in use may exceed it by as many again, at least 100.
+	// 0: 10 000.
 	Capacity int
-	// Idle is how long a Closed breaker stays without a Get; a later Get tidies it away. 0: 1 h.
+	// Idle is how long a breaker that may go stays without a Get; a later Get tidies it away. 0: 1 h.
 	Idle time.Duration
-	// Clock gives the time for Idle. nil: clock.New() of github.com/benbjohnson/clock.
+	// Clock gives the time for Idle. Set back by more than a second, it goes on from its last reading; a leap of more than a year
+	// is a year. nil: clock.New() of github.com/benbjohnson/clock.
 	Clock Clock
 }
 
@@ -63,7 +74,9 @@ type member[K comparable] struct {
 
 	// The group's lock protects the following fields.
 	making *making // nil once it has been dropped
+	name   string  // its entry in the group's names; empty: none
 	turn   int64   // its asked as far as the heap knows, which may be behind
+	spent  uint64  // the sweep in which its breaker was found spent
 	held   bool    // it is in held, not in turns
 	index  int     // in the one or the other
 }
@@ -76,8 +89,12 @@ type making struct {
 	err     error
 }
 
-// NewGroup returns an empty group. The function gives the settings of a key's breaker; an empty Name becomes the key's text, as
-// fmt prints it. It must not ask the group for the same key. Invalid group settings are a *[SettingsError].
+// NewGroup returns an empty group. The function gives the settings of a key's breaker; an empty Name becomes the key's text, and
+// never that of another key that is there: a string as it is, a number, bool or [fmt.Stringer] as fmt prints it, a struct or an
+// array as fmt prints it with quotes around each string that needs them: {db 80}, {"eu west" x}. A value in an interface, other
+// than a string, comes with its type: int(80). Where String returns the same for two keys, the later is numbered: x, x#2.
+//
+// The function must not ask the group for the same key. Invalid group settings are a *[SettingsError].
 func NewGroup[K comparable](settings func(K) Settings, gs GroupSettings) (*Group[K], error) {
 	if settings == nil {
 		panic("breaker: NewGroup with a nil settings function")
@@ -85,14 +102,16 @@ func NewGroup[K comparable](settings func(K) Settings, gs GroupSettings) (*Group
 	if err := gs.validate(); err != nil {
 		return nil, err
 	}
-	g := &Group[K]{settings: settings, bounds: gs, members: make(map[K]*member[K])}
+	g := &Group[K]{settings: settings, bounds: gs, members: make(map[K]*member[K]), names: make(map[string]int)}
 	setDefault(&g.bounds.Capacity, 10_000)
 	setDefault(&g.bounds.Idle, time.Hour)
 	if gs.Clock == nil {
 		g.bounds.Clock = clock.New()
 	}
+	g.most = doubled(g.bounds.Capacity)
 	g.made = g.bounds.Clock.Now()
-	g.ticks = g.bounds.Clock.Since(g.made) > 0
+	g.ticks = gs.Clock == nil && time.Since(g.made) > 0
+	g.base.Store(&base{at: g.made})
 	g.known.Store(new(map[K]*member[K]))
 	return g, nil
 }
@@ -115,50 +134,18 @@ func (g *Group[K]) Get(key K) (*Breaker, error) {
 	m, making, mine := g.member(key, now)
 	if mine {
 		g.make(m, making)
-	} else if b := m.breaker.Load(); b != nil {
-		return b, nil
-	} else {
-		<-making.done
 	}
+	g.drop(now, m) // reads clocks, which may be user code: after it, a panic would leave others waiting
+	<-making.done
 	return making.breaker, making.err
 }
 
-// stamp returns the time, made distinct where the clock may stand still, as a fake one does: the order of stamps is the order of
-// being asked for.
-func (g *Group[K]) stamp() int64 {
-	now := int64(g.bounds.Clock.Since(g.made))
-	if g.ticks {
-		return now
-	}
-	for {
-		last := g.last.Load()
-		stamp := max(now, last+1)
-		if g.last.CompareAndSwap(last, stamp) {
-			return stamp
-		}
-	}
-}
-
-// member returns the place of a key and how its breaker is made, by the caller if mine is true, and drops what must go.
-//
-// Recovering breakers may have become Closed by time alone. That takes a look at their clock, which may be user code and so
-// must wait for the end of the lock.
+// member returns the place of a key and how its breaker is made, by the caller if mine is true.
 func (g *Group[K]) member(key K, now int64) (m *member[K], making *making, mine bool) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	m, mine = g.memberLocked(key, now)
-	making, recovering := m.making, g.dropLocked(now, m)
-	g.mu.Unlock()
-	recovered := false
-	for _, b := range recovering {
-		recovered = b.State() == Closed || recovered
-	}
-	if recovered {
-		g.mu.Lock()
-		g.review = now
-		g.dropLocked(now, m)
-		g.mu.Unlock()
-	}
-	return m, making, mine
+	return m, m.making, mine
 }
 
 // memberLocked returns the place of a key that has been asked for, a new one if there is none.
@@ -168,7 +155,6 @@ func (g *Group[K]) memberLocked(key K, now int64) (m *member[K], isNew bool) {
 		m = &member[K]{key: key, turn: now, making: &making{done: make(chan struct{})}}
 		g.members[key] = m
 		heap.Push(&g.turns, m)
-		g.review = now
 	}
 	m.asked.Store(now)
 	if g.unknown++; g.unknown > len(g.members) {
@@ -179,115 +165,10 @@ func (g *Group[K]) memberLocked(key K, now int64) (m *member[K], isNew bool) {
 	return m, isNew
 }
 
-// dropLocked drops the least recently asked-for members that may go, while there are too many or they have been idle for too
-// long. Those that may not go are held aside, so that they keep their place in the order and are in nobody's way. It returns
-// the recovering ones among them.
-func (g *Group[K]) dropLocked(now int64, keep *member[K]) (recovering []*Breaker) {
-	if now >= g.review || len(g.members) > g.bounds.Capacity {
-		recovering = g.reviewLocked()
-		g.review = now + int64(g.bounds.Idle)/8
-	}
-	for len(g.turns) > 0 {
-		m := g.turns[0]
-		if asked := m.asked.Load(); asked > m.turn {
-			m.turn = asked
-			heap.Fix(&g.turns, 0)
-			continue
-		}
-		if m == keep || now-m.turn < int64(g.bounds.Idle) && len(g.members) <= g.bounds.Capacity {
-			break
-		}
-		if m.mayGo() {
-			g.removeLocked(m)
-		} else {
-			g.holdLocked(m)
-			recovering = m.appendRecovering(recovering)
-		}
-	}
-	g.tidy.Store(g.nextTidyLocked())
-	return recovering
-}
-
-// nextTidyLocked returns the stamp at which a member may have been idle for too long.
-func (g *Group[K]) nextTidyLocked() int64 {
-	next := int64(math.MaxInt64)
-	if len(g.turns) > 0 {
-		next = g.turns[0].turn + int64(g.bounds.Idle)
-	}
-	if len(g.held) > 0 {
-		next = min(next, g.review)
-	}
-	return next
-}
-
-// patience is how many members that still may not go a review looks at, so that no Get is slow while thousands are open.
-const patience = 1000
-
-// reviewLocked gives held members that may go by now their place in the order back. It returns the recovering ones among the
-// others.
-func (g *Group[K]) reviewLocked() (recovering []*Breaker) {
-	for looks := 0; looks < min(patience, len(g.held)); {
-		g.look %= len(g.held)
-		if m := g.held[g.look]; m.mayGo() {
-			g.unholdLocked(m)
-			heap.Push(&g.turns, m)
-		} else {
-			recovering = m.appendRecovering(recovering)
-			g.look++
-			looks++
-		}
-	}
-	return recovering
-}
-
-func (g *Group[K]) holdLocked(m *member[K]) {
-	heap.Remove(&g.turns, m.index)
-	m.held, m.index = true, len(g.held)
-	g.held = append(g.held, m)
-}
-
-// unholdLocked puts the last held member in the place of m.
-func (g *Group[K]) unholdLocked(m *member[K]) {
-	last := len(g.held) - 1
-	g.held[m.index] = g.held[last]
-	g.held[m.index].index = m.index
-	g.held[last] = nil
-	g.held = g.held[:last]
-	m.held = false
-}
-
-// mayGo reports whether the breaker has been made, is known to be Closed and nobody waits for it.
-func (m *member[K]) mayGo() bool {
-	b := m.breaker.Load()
-	return b != nil && b.isAtRest()
-}
-
-func (m *member[K]) appendRecovering(breakers []*Breaker) []*Breaker {
-	if b := m.breaker.Load(); b != nil && b.isRecovering() {
-		breakers = append(breakers, b)
-	}
-	return breakers
-}
-
-// removeLocked takes a member out of the group and its breaker out of its monitor. The copy in known may outlive it, without
-// the breaker.
-func (g *Group[K]) removeLocked(m *member[K]) {
-	delete(g.members, m.key)
-	if m.held {
-		g.unholdLocked(m)
-	} else {
-		heap.Remove(&g.turns, m.index)
-	}
-	m.making = nil
-	if b := m.breaker.Swap(nil); b != nil {
-		b.unbind()
-	}
-}
-
 // make makes the breaker of a member. One that cannot be made leaves no trace.
 func (g *Group[K]) make(m *member[K], making *making) {
 	defer close(making.done)
-	b, err := g.breaker(m.key)
+	b, err := g.breaker(m)
 	making.breaker, making.err = b, err
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -301,18 +182,24 @@ func (g *Group[K]) make(m *member[K], making *making) {
 	}
 }
 
-// breaker returns a new breaker for a key.
-func (g *Group[K]) breaker(key K) (b *Breaker, err error) {
+// breaker returns a new breaker for a member.
+func (g *Group[K]) breaker(m *member[K]) (b *Breaker, err error) {
+	var text string
 	failure := contain("NewGroup", func() error {
-		s := g.settings(key)
+		var certain bool
+		text, certain = keyText(m.key)
+		s := g.settings(m.key)
 		if s.Name == "" {
-			s.Name = fmt.Sprint(key)
+			s.Name = text
+			if !certain {
+				s.Name = g.claim(m, text)
+			}
 		}
 		b, err = New(s)
 		return nil
 	})
 	if failure != nil {
-		failure.Name = fmt.Sprint(key)
+		failure.Name = text
 		return nil, failure
 	}
 	return b, err
@@ -347,29 +234,4 @@ func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 			}
 		}
 	}
-}
-
-// turns is a heap of members by turn.
-type turns[K comparable] []*member[K]
-
-func (t turns[K]) Len() int           { return len(t) }
-func (t turns[K]) Less(i, j int) bool { return t[i].turn < t[j].turn }
-
-func (t turns[K]) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].index, t[j].index = i, j
-}
-
-func (t *turns[K]) Push(x any) {
-	m := x.(*member[K])
-	m.index = len(*t)
-	*t = append(*t, m)
-}
-
-func (t *turns[K]) Pop() any {
-	last := len(*t) - 1
-	m := (*t)[last]
-	(*t)[last] = nil
-	*t = (*t)[:last]
-	return m
 }

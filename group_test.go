@@ -393,6 +393,15 @@ func BenchmarkGroup_NewKeysBesideOpenOnes(b *testing.B) {
 	}
 }
 
+func BenchmarkGroup_NewKeysThatAllOpen(b *testing.B) {
+	g, err := NewGroup(func(int) Settings { return Settings{ConsecutiveFailures: 1} }, GroupSettings{})
+	require.NoError(b, err)
+	for i := range b.N {
+		trip(b, ask(b, g, i))
+	}
+	b.ReportMetric(float64(g.Len()), "breakers")
+}
+
 // A NaN was stored under a key that no lookup and no deletion finds, so each Get left an entry for good.
 func TestRegression_KeysNotEqualToThemselvesAreRefused(t *testing.T) {
 	g, err := NewGroup(func(float64) Settings { return Settings{} }, GroupSettings{})

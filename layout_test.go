@@ -18,7 +18,7 @@ import (
 // layout lists the files from the bottom up: each may use what those before it declare, be it a type, a function, a method or a
 // field, and nothing of those behind it. So every file can be read with only those before it in mind, and a call is followed down
 // once and up once. A pure file lists its imports: it is plain data and takes the time as an argument. The files of the simulation
-// are one room.
+// are one room, and so are those of groups.
 var layout = []place{
 	// Words, and leaves: numbers in, values out.
 	{"enum", "fmt slices"},
@@ -122,8 +122,10 @@ func readSource(t *testing.T) *source {
 // node returns the file that something is in, without its extension.
 func (s *source) node(at interface{ Pos() token.Pos }) string {
 	name := strings.TrimSuffix(s.files.Position(at.Pos()).Filename, ".go")
-	if strings.HasPrefix(name, "simulation") {
-		return "simulation"
+	for _, many := range []string{"group", "simulation"} {
+		if strings.HasPrefix(name, many) {
+			return many
+		}
 	}
 	return name
 }

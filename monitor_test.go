@@ -324,3 +324,21 @@ func BenchmarkMonitor(b *testing.B) {
 	})
 	runtime.KeepAlive(breakers)
 }
+
+// Names are labels: two breakers of one name are two, each of them watched, shown and steered.
+func TestMonitor_KeepsBreakersOfOneName(t *testing.T) {
+	m, heard := new(Monitor), new(watchLog)
+	m.Subscribe(heard.add)
+	s := brittle(nil)
+	s.Monitor = m
+	left, right := MustNew(s), MustNew(s)
+	assert.Equal(t, []*Breaker{left, right}, m.Breakers())
+	trip(t, right)
+	worst, err := m.State()
+	require.NoError(t, err)
+	assert.Equal(t, Open, worst)
+	require.NoError(t, m.Isolate())
+	assert.Equal(t, Isolated, left.State())
+	assert.Equal(t, Isolated, right.State())
+	assert.Len(t, heard.all(), 3)
+}

@@ -107,6 +107,3 @@ func (b *Breaker) isAtRest() bool {
 	defer b.mu.Unlock()
 	return b.machine.stateAt(now) == Closed && !b.someoneWaitsLocked()
 }
-
-// isRecovering reports whether time alone may close the circuit.
-func (b *Breaker) isRecovering() bool { return b.present().state() == Recovering }

@@ -11,6 +11,9 @@ import (
 // Monitor watches and steers any number of breakers: those made with it in Settings.Monitor, in the order they were made. The
 // zero value is ready. It is safe for concurrent use and must not be copied.
 //
+// A name is a label, not a key: of two breakers with one name the monitor keeps both, and watches and steers each. So show
+// them as a list, not as a map by name, which would lose one: Breakers gives the order, Snapshot the name.
+//
 // A monitor holds its breakers weakly: it keeps none alive and tells of none that is gone. One that its [Group] drops leaves the
 // monitor at once, whoever still holds it.
 type Monitor struct {

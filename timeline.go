@@ -27,13 +27,13 @@ type timeline struct {
 // settable is a Clock that may do anything.
 type settable struct {
 	Clock
-	base atomic.Pointer[base]
+	base atomic.Pointer[origin]
 	high atomic.Int64 // the latest time given out
 }
 
-// base is where a clock is read from: at origin, the time was offset.
-type base struct {
-	origin time.Time
+// origin is where a clock is read from: at that moment, the time was offset.
+type origin struct {
+	at     time.Time
 	offset time.Duration
 }
 
@@ -60,7 +60,7 @@ func (t *timeline) start(c Clock) Clock {
 	}
 	t.made = c.Now()
 	s := &settable{Clock: c}
-	s.base.Store(&base{origin: t.made})
+	s.base.Store(&origin{at: t.made})
 	return s
 }
 
@@ -75,11 +75,11 @@ func (s *settable) ask() (now time.Duration, failure *CallbackError) {
 	}()
 	from := s.base.Load() // before high, and both before the clock: see the comment of timeline
 	before := time.Duration(s.high.Load())
-	return s.give(s.correct(from, before, s.Clock.Since(from.origin))), nil
+	return s.give(s.correct(from, before, s.Clock.Since(from.at))), nil
 }
 
 // correct returns the time of a reading that was asked for when the base was from and before was the latest time given out.
-func (s *settable) correct(from *base, before, since time.Duration) time.Duration {
+func (s *settable) correct(from *origin, before, since time.Duration) time.Duration {
 	now := later(since, from.offset)
 	switch {
 	case now < before-setBack:
@@ -89,7 +89,7 @@ func (s *settable) correct(from *base, before, since time.Duration) time.Duratio
 	default:
 		return max(now, before)
 	}
-	if !s.base.CompareAndSwap(from, &base{origin: s.Clock.Now(), offset: now}) {
+	if !s.base.CompareAndSwap(from, &origin{at: s.Clock.Now(), offset: now}) {
 		return before // somebody else has seen it, and time goes on from there
 	}
 	return now

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,18 +21,22 @@ func control(monitor *breaker.Monitor) http.Handler {
 		"reset":   (*breaker.Breaker).ResetContext,
 	} {
 		mux.HandleFunc("POST /circuits/{name}/"+command, func(w http.ResponseWriter, r *http.Request) {
+			var found bool
+			var failed error
 			for _, b := range monitor.Breakers() {
-				if b.Name() != r.PathValue("name") {
-					continue
+				if b.Name() == r.PathValue("name") { // which two may have
+					found = true
+					failed = errors.Join(failed, move(b, r.Context()))
 				}
-				if err := move(b, r.Context()); err != nil {
-					http.Error(w, err.Error(), http.StatusServiceUnavailable) // done, but not every observer has been told
-					return
-				}
-				fmt.Fprintln(w, b.Name(), "is", b.State())
-				return
 			}
-			http.NotFound(w, r)
+			switch {
+			case !found:
+				http.NotFound(w, r)
+			case failed != nil:
+				http.Error(w, failed.Error(), http.StatusServiceUnavailable) // done, but not everybody has heard of it
+			default:
+				fmt.Fprintln(w, r.PathValue("name"), command)
+			}
 		})
 	}
 	return mux

@@ -38,6 +38,18 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// Two breakers may have one name. The operator means both.
+func TestControlOfTwoBreakersOfOneName(t *testing.T) {
+	var monitor breaker.Monitor
+	left := breaker.MustNew(breaker.Settings{Name: "orders", Monitor: &monitor})
+	right := breaker.MustNew(breaker.Settings{Name: "orders", Monitor: &monitor})
+	answer := httptest.NewRecorder()
+	control(&monitor).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/circuits/orders/isolate", nil))
+	assert.Equal(t, http.StatusOK, answer.Code)
+	assert.Equal(t, breaker.Isolated, left.State())
+	assert.Equal(t, breaker.Isolated, right.State())
+}
+
 func TestStalled(t *testing.T) {
 	clock := new(manual.Clock)
 	b := breaker.MustNew(breaker.Settings{
