@@ -9,7 +9,7 @@ import (
 func (b *Breaker) classify(ctx context.Context, err error, classify func(error) Outcome) (o Outcome) {
 	if err != nil {
 		if gaveUp(ctx) {
-			return givenUp
+			return unfinished(err)
 		}
 		if o, ok := markOf(err); ok {
 			return b.known(ctx, o, "Mark")
@@ -36,6 +36,15 @@ func (b *Breaker) known(ctx context.Context, o Outcome, from string) Outcome {
 	}
 	b.report(ctx, &CallbackError{Callback: from, Err: errUnknownOutcome})
 	return Ignored
+}
+
+// unfinished returns the outcome of a call that its caller gave up. One that another breaker was still holding back then has not
+// reached the dependency, so that its length says nothing.
+func unfinished(err error) Outcome {
+	if errors.Is(err, ErrRejected) {
+		return Ignored
+	}
+	return givenUp
 }
 
 // gaveUp reports whether the caller gave up on its call.
