@@ -73,4 +73,7 @@ func (c *call) context(ctx context.Context) context.Context {
 // IsProbe reports whether ctx comes from inside a function that a half-open circuit runs as a probe, by [Breaker.Execute], [Execute]
 // or [ExecuteClassified]. What becomes of the circuit hangs on such a call: the function may want to finish it although its
 // caller has gone, or to ask the dependency for less. A [Permit] says it by itself.
-func IsProbe(ctx context.Context) bool { return ctx.Value(probeKey{}) != nil }
+func IsProbe(ctx context.Context) bool {
+	mustHaveContext(ctx)
+	return ctx.Value(probeKey{}) != nil
+}
