@@ -8,7 +8,7 @@ import "context"
 //
 // An error is classified by the first of these that applies: ctx was cancelled: [Ignored]; it carries a [Mark]; it is the
 // refusal of another breaker: [Ignored]; Settings.Classify; [Transient]. A deadline that ran out is evidence. A panic in fn
-// counts as Transient and goes on unchanged; runtime.Goexit counts as Ignored.
+// counts as Transient, or as Ignored if ctx was cancelled, and goes on unchanged; runtime.Goexit counts as Ignored.
 //
 // Execute samples one attempt: put retries outside it.
 func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (err error) {
