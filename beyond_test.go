@@ -269,3 +269,18 @@ func TestBeyondDoesNotAllocate(t *testing.T) {
 		})
 	}
 }
+
+// Overdue without anything that is ever slow did nothing, and nobody said so.
+func TestRegression_OverdueThatDoesNothingIsAProblem(t *testing.T) {
+	err := Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}}.Validate()
+	problem, ok := errors.AsType[Problem](err)
+	require.True(t, ok, "%v", err)
+	assert.Equal(t, "SlowCalls.Overdue", problem.Field)
+	assert.Equal(t, true, problem.Value)
+	_, err = New(Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}})
+	assert.Error(t, err)
+
+	assert.NoError(t, Settings{SlowCalls: SlowCalls{Overdue: true}}.Validate())
+	assert.NoError(t, Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}, SlowCallThreshold: 1}.Validate())
+	assert.NoError(t, Settings{SlowCalls: SlowCalls{Off: true}}.Validate())
+}

@@ -20,11 +20,10 @@ type Breaker struct {
 	realTime bool                     // the clock is the default one
 	timed    bool                     // latency is measured
 	sampled  bool                     // a success is more than the end of a streak
-	counted  uint32                   // the low half of successes when the state was last Closed anew; protected by mu
 	settings Settings                 // with defaults, and a clock that the timeline can be read from
 
 	rejected  atomic.Uint64 // calls refused
-	successes atomic.Uint64 // successes that were recorded without the lock
+	successes atomic.Uint64 // successes that were recorded without the lock since the circuit closed
 	time      timeline
 
 	mu      sync.Mutex // protects following fields

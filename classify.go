@@ -11,7 +11,7 @@ func (b *Breaker) classify(ctx context.Context, err error, classify func(error) 
 		return b.consult(ctx, classify, nil, Ignored)
 	}
 	if b.gaveUp(ctx) {
-		return givenUp
+		return b.unfinished(ctx, err)
 	}
 	v := verdict{left: mostErrors}
 	if !b.guard(ctx, "Error", func() { v.walk(err, false) }) {
@@ -145,6 +145,18 @@ func (b *Breaker) known(ctx context.Context, o Outcome, from string) Outcome {
 
 func (b *Breaker) reportUnknown(ctx context.Context, from string) {
 	b.report(ctx, &CallbackError{Callback: from, Err: errUnknownOutcome})
+}
+
+// unfinished returns the outcome of a call that its caller gave up. One that another breaker was still holding back then has not
+// reached the dependency, so that its length says nothing.
+func (b *Breaker) unfinished(ctx context.Context, err error) (o Outcome) {
+	o = givenUp
+	b.guard(ctx, "Error", func() {
+		if errors.Is(err, ErrRejected) {
+			o = Ignored
+		}
+	})
+	return o
 }
 
 var errUnknownOutcome = errors.New("unknown outcome, counted as ignored")

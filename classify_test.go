@@ -163,6 +163,53 @@ func TestPanicInACallGoesOnUnchanged(t *testing.T) {
 
 func throwFromHere(v any) { panic(v) }
 
+// The value is the very same whatever was thrown, and the trace is whole through every way to execute, one inside the other.
+func TestRegression_PanicKeepsItsValueAndTrace(t *testing.T) {
+	for name, throw := range map[string]func(){
+		"error":             func() { throwFromHere(errDown) },
+		"nil":               func() { throwFromHere(nil) },
+		"division by zero":  func() { divideFromHere(1, 0) },
+		"nil dereference":   func() { (*driven)(nil).loadFromHere() },
+		"in a deferred one": func() { defer throwFromHere("second"); panic("first") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bare, trace := thrownBy(throw)
+			require.Contains(t, trace, "FromHere")
+			for _, breakers := range []int{1, 3} {
+				d := drive(t, breaker.Settings{ConsecutiveFailures: 100})
+				got, trace := thrownBy(func() { nest(d, breakers, throw) })
+				assert.Equal(t, bare, got)
+				assert.Contains(t, trace, "FromHere")
+				assert.Equal(t, uint64(breakers), d.Snapshot().Totals.Transient)
+			}
+		})
+	}
+}
+
+func divideFromHere(a, b int) int { return a / b }
+
+func (d *driven) loadFromHere() any { return d.t }
+
+// thrownBy returns what a function panics with, and the stack on which that is recovered.
+func thrownBy(f func()) (thrown any, trace string) {
+	defer func() { thrown, trace = recover(), string(debug.Stack()) }()
+	f()
+	return nil, ""
+}
+
+// nest runs a function in so many calls, each in the other and in its own way.
+func nest(d *driven, calls int, f func()) {
+	if calls == 0 {
+		f()
+		return
+	}
+	if calls%2 == 0 {
+		_, _ = breaker.Execute(d.t.Context(), d.Breaker, func(context.Context) (int, error) { nest(d, calls-1, f); return 0, nil })
+		return
+	}
+	_ = d.Execute(d.t.Context(), func(context.Context) error { nest(d, calls-1, f); return nil })
+}
+
 // A panic of a probe fails it, and so gives its slot back; Goexit ends it as Ignored. A peer leaks the slot for good.
 func TestProbeThatDoesNotReturn(t *testing.T) {
 	for _, test := range []struct {

@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -178,4 +179,47 @@ func TestLongestBreak(t *testing.T) {
 	d.Reset()
 	d.trip()
 	d.requireState(breaker.Open)
+}
+
+// A leap of 73 years took the breaker's time to its very end, and there it stood for good: no break ended. However a clock leaps, time
+// goes on at its pace behind it.
+func TestRegression_TimeGoesOnBehindEveryLeap(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for name, leaps := range map[string][]time.Duration{
+		"73 years": {73 * year}, "74 years": {74 * year}, "200 years": {200 * year}, "290 years": {290 * year},
+		"there and back": {200 * year, -200 * year}, "back and there": {-200 * year, 200 * year},
+		"again and again": {73 * year, 73 * year, 73 * year, -150 * year, 150 * year, -250 * year, 290 * year},
+		"in small steps":  slices.Repeat([]time.Duration{year}, 200),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := drive(t, breaker.Settings{})
+			for _, leap := range leaps {
+				d.clock.Set(d.clock.Now().Add(leap))
+				d.Snapshot() // reads it
+			}
+			d.trip()
+			d.requireRetryAfter(firstBreak)
+			d.clock.Add(firstBreak - 1)
+			d.requireState(breaker.Open)
+			d.clock.Add(1)
+			d.requireState(breaker.HalfOpen)
+			d.report(success, success)
+			d.requireState(breaker.Closed)
+			assert.False(t, d.last().At.Before(d.changes[0].At))
+		})
+	}
+}
+
+// Each leap is time that has passed, for which there is always some left: a break ends with the tenth as with the first.
+func TestRegression_EveryLeapEndsTheBreak(t *testing.T) {
+	const leap = 200 * 365 * 24 * time.Hour
+	d := drive(t, breaker.Settings{})
+	for range 10 {
+		d.trip()
+		d.clock.Set(d.clock.Now().Add(leap))
+		d.requireState(breaker.HalfOpen)
+		d.report(success, success)
+		d.clock.Set(d.clock.Now().Add(-leap))
+		d.Snapshot() // reads it
+	}
 }

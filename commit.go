@@ -20,7 +20,7 @@ func (b *Breaker) commitLocked(ctx context.Context, t *transition, err error) {
 	if t.from == Closed {
 		b.countUnsampledLocked(&t.counts)
 	} else if t.to == Closed {
-		b.counted = uint32(b.successes.Load())
+		b.gatherLocked()
 	}
 	b.publishLocked()
 	if b.events != nil {
@@ -32,10 +32,13 @@ func (b *Breaker) commitLocked(ctx context.Context, t *transition, err error) {
 	b.wakeLocked()
 }
 
+// gatherLocked moves what was recorded without the lock into the totals: the counts begin anew.
+func (b *Breaker) gatherLocked() { b.machine.totals.Successes += b.successes.Swap(0) }
+
 // countUnsampledLocked adds the calls that were recorded without the lock since the circuit closed.
 func (b *Breaker) countUnsampledLocked(c *Counts) {
 	if !b.sampled {
-		c.Calls += clampInt(uint64(uint32(b.successes.Load()) - b.counted))
+		c.Calls += clampInt(b.successes.Load())
 	}
 }
 

@@ -57,7 +57,7 @@ func (b *Breaker) control(ctx context.Context, move func(*machine, time.Duration
 	defer b.mu.Unlock()
 	change := move(&b.machine, now)
 	b.commitLocked(ctx, change, nil)
-	b.counted = uint32(b.successes.Load())
+	b.gatherLocked()
 	b.publishLocked()
 	return change
 }

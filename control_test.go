@@ -282,3 +282,79 @@ func TestControl_Misuse(t *testing.T) {
 	assert.Equal(t, Closed, b.State())
 	assert.Equal(t, Closed, kept.State())
 }
+
+// Control in a callback waited for ever for itself unless it was given the context of the callback. It returns at once whatever context
+// it is given, in every function that the breaker calls on a goroutine of its own, and however deep in it.
+func TestRegression_ControlInACallbackWithAnotherContext(t *testing.T) {
+	for _, c := range contextControls {
+		for name, set := range map[string]func(s *Settings, do func()){
+			"OnStateChange": func(s *Settings, do func()) { s.OnStateChange = func(context.Context, StateChange) { do() } },
+			"Subscribe":     func(s *Settings, do func()) { s.Monitor.Subscribe(func(context.Context, StateChange) { do() }) },
+			"BreakDurationFunc": func(s *Settings, do func()) {
+				s.BreakDurationFunc = func(context.Context, StateChange) (time.Duration, error) { do(); return time.Second, nil }
+			},
+			"Random": func(s *Settings, do func()) { s.BreakJitter, s.Random = JitterFull, func() float64 { do(); return 0 } },
+			"OnCallbackError": func(s *Settings, do func()) {
+				s.OnStateChange = func(context.Context, StateChange) { panic("boom") }
+				s.OnCallbackError = func(context.Context, *CallbackError) { do() }
+			},
+			"below": func(s *Settings, do func()) { s.OnStateChange = func(context.Context, StateChange) { below(300, do) } },
+		} {
+			t.Run(c.name+" in "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+					defer cancel()
+					var b *Breaker
+					done := false
+					s := brittle(nil)
+					s.Monitor = new(Monitor)
+					set(&s, func() {
+						if b == nil || done {
+							return
+						}
+						done = true
+						assert.NoError(t, c.do(b, ctx))
+					})
+					b = MustNew(s)
+					trip(t, b)
+					assert.True(t, done)
+					assert.NoError(t, ctx.Err())
+					assert.Equal(t, c.want, b.State())
+				})
+			})
+		}
+	}
+}
+
+// below calls f so many frames further down.
+func below(frames int, f func()) {
+	if frames == 0 {
+		f()
+		return
+	}
+	below(frames-1, f)
+}
+
+// A goroutine that a callback starts and waits for is none of ours: it says by the context of the callback that it belongs to it.
+func TestControl_OnAGoroutineOfACallback(t *testing.T) {
+	for _, c := range contextControls {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b *Breaker
+				s := brittle(nil)
+				s.Monitor = new(Monitor)
+				s.OnStateChange = func(ctx context.Context, change StateChange) {
+					if change.To == Open {
+						ctx, cancel := context.WithTimeout(ctx, time.Hour)
+						defer cancel()
+						aside(func() { assert.NoError(t, c.do(b, ctx)) })
+						assert.NoError(t, ctx.Err())
+					}
+				}
+				b = MustNew(s)
+				trip(t, b)
+				assert.Equal(t, c.want, b.State())
+			})
+		})
+	}
+}

@@ -52,7 +52,7 @@ func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
 // dependency was never asked, and the error of the context. It counts in no total.
 type WaitError struct {
 	Name   string        // of the breaker
-	State  State         // when the wait ended: Open, HalfOpen, Recovering or Isolated
+	State  State         // when the wait ended; Closed if the circuit closed in that very moment
 	Waited time.Duration // by the breaker's clock
 	Err    error         // of the context: context.Canceled or context.DeadlineExceeded
 }

@@ -8,7 +8,7 @@ import "context"
 //
 // An error is classified by the first of these that applies: ctx was cancelled: [Ignored]; it carries a [Mark]; it is the
 // refusal of another breaker: [Ignored]; Settings.Classify; [Transient]. A deadline that ran out is evidence. A panic in fn
-// counts as Transient and goes on unchanged; runtime.Goexit counts as Ignored.
+// counts as Transient, or as Ignored if ctx was cancelled, and goes on unchanged; runtime.Goexit counts as Ignored.
 //
 // Execute samples one attempt: put retries outside it.
 func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (err error) {
@@ -73,4 +73,7 @@ func (c *call) context(ctx context.Context) context.Context {
 // IsProbe reports whether ctx comes from inside a function that a half-open circuit runs as a probe, by [Breaker.Execute], [Execute]
 // or [ExecuteClassified]. What becomes of the circuit hangs on such a call: the function may want to finish it although its
 // caller has gone, or to ask the dependency for less. A [Permit] says it by itself.
-func IsProbe(ctx context.Context) bool { return ctx.Value(probeKey{}) != nil }
+func IsProbe(ctx context.Context) bool {
+	mustHaveContext(ctx)
+	return ctx.Value(probeKey{}) != nil
+}

@@ -118,6 +118,148 @@ func TestRandomThatExitsInAnAdmission(t *testing.T) {
 	assert.Equal(t, ReasonProbeTimeout, b.Snapshot().Reason)
 }
 
+// The same while the function of a probe panics: what came of the panic was told of in a deferred call that the exit cut short, and
+// the slot was lost. The panic goes on.
+func TestRegression_RandomThatExitsWhileTheCallPanics(t *testing.T) {
+	var c handClock
+	exits, faults := false, new(faultLog)
+	s := brittle(&c)
+	s.BreakJitter, s.OnCallbackError = JitterEqual, faults.add
+	s.Random = func() float64 {
+		if exits {
+			runtime.Goexit()
+		}
+		return 0
+	}
+	b := MustNew(s)
+	toProbe(t, b, &c)
+	exits = true
+	assert.PanicsWithValue(t, "probe", func() {
+		_ = b.Execute(t.Context(), func(context.Context) error { panic("probe") })
+	})
+	assertFree(t, &b.mu, "the lock")
+	assert.Zero(t, b.Snapshot().ProbesInFlight)
+	assert.Equal(t, ReasonProbeFailed, b.Snapshot().Reason)
+	require.Len(t, faults.all(), 1)
+	assert.Equal(t, "Random", faults.all()[0].Callback)
+}
+
+// failingClock is a clock whose reading fails while a test says so.
+type failingClock struct {
+	handClock
+	fail func()
+}
+
+func (c *failingClock) Since(t time.Time) time.Duration {
+	if c.fail != nil {
+		c.fail()
+	}
+	return c.handClock.Since(t)
+}
+
+// everyEnd makes a call that has failed and lets something happen just before it ends.
+var everyEnd = map[string]func(b *Breaker, happens func()){
+	"Record":        func(b *Breaker, happens func()) { p := admitted(b); happens(); p.Record(Transient) },
+	"RecordLatency": func(b *Breaker, happens func()) { p := admitted(b); happens(); p.RecordLatency(Transient, 1) },
+	"Done":          func(b *Breaker, happens func()) { p := admitted(b); happens(); p.Done(context.Background(), errDown) },
+	"Execute": func(b *Breaker, happens func()) {
+		_ = b.Execute(context.Background(), func(context.Context) error { happens(); return errDown })
+	},
+	"panic": func(b *Breaker, happens func()) {
+		defer func() { _ = recover() }()
+		_ = b.Execute(context.Background(), func(context.Context) error { happens(); panic("call") })
+	},
+}
+
+func admitted(b *Breaker) *Permit {
+	p, err := b.TryAcquire(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// A clock that fails at the very end of a call left a permit that was marked as ended and yet held its slot, and a call that seemed to
+// be in flight for ever. One that panics is reported, and the time of the reading before stands in. One that exits takes the
+// goroutine with it, as it would without a breaker; the call has ended all the same, as ignored unless it had panicked.
+func TestRegression_ClockThatFailsAtTheEndOfACall(t *testing.T) {
+	for name, end := range everyEnd {
+		for kind, fail := range map[string]func(){"panic": func() { panic("clock") }, "exit": runtime.Goexit} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				c, faults := new(failingClock), new(faultLog)
+				s := brittle(c)
+				s.SlowCallThreshold, s.SlowCalls.Overdue, s.OnCallbackError = time.Second, true, faults.add
+				b := MustNew(s)
+				toProbe(t, b, &c.handClock)
+				aside(func() { end(b, func() { c.fail = fail }) })
+				c.fail = nil
+				assertFree(t, &b.mu, "the lock")
+				got := b.Snapshot()
+				assert.Zero(t, got.ProbesInFlight)
+				b.machine.flights.check(t, 0)
+				if kind == "exit" && name != "panic" {
+					assert.Equal(t, Totals{Transient: 1, Ignored: 1, Opens: 1}, got.Totals)
+					pass(t, b)
+					return
+				}
+				assert.Equal(t, Totals{Transient: 2, Opens: 2}, got.Totals)
+				assert.Equal(t, kind == "panic", len(faults.all()) > 0)
+				for _, fault := range faults.all() {
+					assert.Equal(t, "Clock", fault.Callback)
+				}
+			})
+		}
+	}
+}
+
+// spentContext is a context that can be asked for its error so many times.
+type spentContext struct {
+	context.Context
+	left int
+}
+
+func (c *spentContext) Err() error {
+	if c.left--; c.left < 0 {
+		panic("context")
+	}
+	return c.Context.Err()
+}
+
+// A context is code of the user as well. One that panics when it is asked at the end of a call left that call unended: its slot was
+// lost, though the panic was reported.
+func TestRegression_ContextThatPanicsAtTheEndOfACall(t *testing.T) {
+	for name, test := range map[string]struct {
+		call func(b *Breaker, ctx context.Context)
+		want Totals
+	}{
+		"Execute": {func(b *Breaker, ctx context.Context) {
+			_ = b.Execute(ctx, func(context.Context) error { return errDown })
+		}, Totals{Transient: 2, Opens: 2}},
+		"Done": {func(b *Breaker, ctx context.Context) {
+			p, _ := b.TryAcquire(ctx)
+			p.Done(ctx, errDown)
+		}, Totals{Transient: 2, Opens: 2}},
+		"panic": {func(b *Breaker, ctx context.Context) {
+			defer func() { _ = recover() }()
+			_ = b.Execute(ctx, func(context.Context) error { panic("call") })
+		}, Totals{Transient: 2, Opens: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, faults := new(handClock), new(faultLog)
+			s := brittle(c)
+			s.OnCallbackError = faults.add
+			b := MustNew(s)
+			toProbe(t, b, c)
+			test.call(b, &spentContext{t.Context(), 1})
+			assertFree(t, &b.mu, "the lock")
+			assert.Zero(t, b.Snapshot().ProbesInFlight)
+			assert.Equal(t, test.want, b.Snapshot().Totals)
+			require.Len(t, faults.all(), 1)
+			assert.Equal(t, "context", faults.all()[0].Panic)
+		})
+	}
+}
+
 // A clock that leaps an hour either way, with a call in flight, in each state: a leap forward is time that has passed, one back
 // is no time at all, and no number that is read is out of its range.
 func TestClockThatLeapsInEveryState(t *testing.T) {

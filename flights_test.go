@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -126,4 +127,81 @@ func (f *flights) check(t *testing.T, calls int) {
 		calls -= b.calls
 	}
 	require.Zero(t, calls, "calls in flight")
+}
+
+// Permits that nobody ended left a bucket each, without bound, and every judgement walked over all of them.
+func TestRegression_ForgottenPermitsHaveBoundedBuckets(t *testing.T) {
+	f := newFlights(10 * time.Second)
+	for i := range 10_000 {
+		f.begin(time.Duration(i) * time.Second)
+		require.LessOrEqual(t, len(f.buckets), maxTakeoffs)
+	}
+	f.check(t, 10_000)
+	assert.Equal(t, 10_000, f.overdue(time.Hour*24, time.Second), "none is forgotten")
+	kept := f.buckets[len(f.buckets)-1]
+	assert.Equal(t, takeoffs{9_999, 1}, kept)
+	assert.Equal(t, takeoffs{10_000 - maxTakeoffs, 10_000 - maxTakeoffs + 1}, f.buckets[0])
+}
+
+// takeoff is a call in flight as a model of flights knows it: merged with others it takes over the number of the later.
+type takeoff struct {
+	begun  time.Duration
+	bucket uint32
+	number int64
+}
+
+// flightsModel is a list of all calls in flight, oldest first.
+type flightsModel []takeoff
+
+// begin adds a call and merges the oldest buckets while there are too many.
+func (m *flightsModel) begin(begun time.Duration, bucket uint32) {
+	*m = append(*m, takeoff{begun, bucket, int64(begun / time.Second)})
+	var numbers []int64
+	for _, c := range *m {
+		numbers = append(numbers, c.number)
+	}
+	if numbers = slices.Compact(numbers); len(numbers) > maxTakeoffs {
+		for i := range *m {
+			(*m)[i].number = max((*m)[i].number, numbers[1])
+		}
+	}
+}
+
+func (m flightsModel) overdue(now, limit time.Duration) (calls int) {
+	for _, c := range m {
+		if now-time.Duration(c.number+1)*time.Second >= limit {
+			calls++
+		}
+	}
+	return calls
+}
+
+// Merged buckets are those of a plain list of calls, whichever of them end in between.
+func TestFlightsMergeAsTheirModel(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 14))
+		f, model, now := newFlights(10*time.Second), flightsModel{}, time.Duration(0)
+		for range 2000 {
+			now += time.Duration(r.IntN(1500)) * time.Millisecond
+			if len(model) == 0 || r.IntN(4) > 0 {
+				model.begin(now, f.begin(now))
+			} else {
+				i := r.IntN(len(model)) * r.IntN(2) // also the oldest
+				f.end(model[i].bucket)
+				model = slices.Delete(model, i, i+1)
+			}
+			require.LessOrEqual(t, len(f.buckets), maxTakeoffs)
+			for _, limit := range []time.Duration{0, 3 * time.Second, 200 * time.Second} {
+				require.Equal(t, model.overdue(now, limit), f.overdue(now, limit))
+			}
+		}
+		f.check(t, len(model))
+		require.Greater(t, len(model), 2*maxTakeoffs, "much was merged")
+		for len(model) > 0 {
+			i := r.IntN(len(model))
+			f.end(model[i].bucket)
+			model = slices.Delete(model, i, i+1)
+		}
+		assert.Empty(t, f.buckets)
+	}
 }

@@ -279,3 +279,66 @@ func (d *driven) runs(err error) {
 	require.Equal(d.t, err, d.Execute(d.t.Context(), func(context.Context) error { ran = true; return err }))
 	require.True(d.t, ran)
 }
+
+// Where calls normally take five minutes, no probe could end within the derived time-out of two: the circuit never closed again. It
+// is ten times the normal latency at least, as that was when the circuit opened.
+func TestRegression_CallsThatNormallyTakeMinutesPassHalfOpen(t *testing.T) {
+	d := drive(t, breaker.Settings{})
+	d.usually(5 * time.Minute)
+	d.trip()
+	d.clock.Add(firstBreak)
+	for range 2 {
+		probe := d.permit()
+		d.clock.Add(5 * time.Minute)
+		require.Equal(t, breaker.HalfOpen, d.refused().State, "the probe is not lost")
+		probe.Record(success)
+	}
+	d.requireState(breaker.Closed)
+}
+
+// usually makes a latency the normal one.
+func (d *driven) usually(latency time.Duration) {
+	d.t.Helper()
+	for range 20 {
+		d.permit().RecordLatency(success, latency)
+	}
+}
+
+// A probe is lost after ten times what is normal, to the nanosecond; also in the next break, when nothing is measured any more. A
+// time-out that is written stands as it is.
+func TestRegression_DerivedProbeTimeoutFollowsTheNormalLatency(t *testing.T) {
+	d := drive(t, breaker.Settings{})
+	d.usually(time.Minute)
+	normal, ok := d.NormalLatency()
+	require.True(t, ok)
+	require.Greater(t, 10*normal, 2*time.Minute)
+	d.halfOpen()
+	for range 3 {
+		d.clock.Add(10*normal - 1)
+		require.Equal(t, breaker.HalfOpen, d.refused().State)
+		d.clock.Add(1)
+		require.Equal(t, breaker.Open, d.refused().State)
+		require.Equal(t, breaker.ReasonProbeTimeout, d.last().Reason)
+		d.clock.Add(d.last().Break)
+		_, ok = d.NormalLatency()
+		require.False(t, ok, "forgotten by now")
+		d.permit()
+	}
+
+	d = drive(t, breaker.Settings{ProbeTimeout: 2 * time.Minute})
+	d.usually(time.Minute)
+	d.halfOpen()
+	d.clock.Add(2 * time.Minute)
+	assert.Equal(t, breaker.Open, d.refused().State)
+}
+
+// A fast dependency has no shorter time-out for it.
+func TestDerivedProbeTimeoutIsNeverShorter(t *testing.T) {
+	d := drive(t, breaker.Settings{})
+	d.usually(time.Second)
+	d.halfOpen()
+	d.clock.Add(2*time.Minute - 1)
+	require.Equal(t, breaker.HalfOpen, d.refused().State)
+	d.clock.Add(1)
+	assert.Equal(t, breaker.Open, d.refused().State)
+}

@@ -57,6 +57,8 @@ func requirePanics(t *testing.T, calls map[string]func(), want string) {
 }
 
 func TestMisuseIsNamed(t *testing.T) {
+	var none context.Context
+	assert.Contains(t, panicOf(func() { breaker.IsProbe(none) }), "nil context")
 	requirePanics(t, uses(nil, t.Context()), "nil *Breaker")
 	requirePanics(t, readers(nil), "nil *Breaker")
 

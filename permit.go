@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Acquire waits until the breaker admits a call, the context ends (its error) or Settings.MaxWait has passed (a
-// *[RejectedError]). Those who wait are served in order of arrival. Every permit must be ended: defer its Release.
+// Acquire waits until the breaker admits a call, the context ends (a *[WaitError]) or Settings.MaxWait has passed
+// (a *[RejectedError]). Those who wait are served in order of arrival. Every permit must be ended: defer its Release.
 //
 // When a circuit closes without a ramp, all who wait go at once; combine waiting with a Recovery or with MaxWaiting.
 func (b *Breaker) Acquire(ctx context.Context) (*Permit, error) {

@@ -86,7 +86,7 @@ func (b *Breaker) Snapshot() Snapshot {
 	s.Since = b.time.made.Add(b.machine.sinceAt(now))
 	s.OpenedAt, _ = b.openedAtLocked(now)
 	s.RetryAfter, _ = b.machine.retryAfter(now)
-	if s.State == Closed {
+	if b.machine.state == Closed { // and not one that time has closed: its calls are of before the break
 		b.countUnsampledLocked(&s.Counts)
 	}
 	s.Totals.Rejected = b.rejected.Load()

@@ -17,7 +17,7 @@ import (
 type Recovery struct {
 	// Fraction is the length of the ramp as a fraction of the break just served, positive and finite; 0: no ramp.
 	Fraction float64
-	// Initial is the admitted fraction at the start, in (0, 1); 0: 0.05.
+	// Initial is the admitted fraction at the start, in (0, 1); 0: 0.05. The evidence moves by 1/1024 at least.
 	Initial float64
 	// Min is the shortest ramp; 0: 1 s, or Max if that is shorter.
 	Min time.Duration

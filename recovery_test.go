@@ -252,3 +252,49 @@ func TestRampLendsWhatIsMissing(t *testing.T) {
 	assert.True(t, r.lend())
 	assert.Zero(t, r.credit, "what there was is used up")
 }
+
+// With an Initial too small to count, a slow call held the ramp down for ever: the evidence rose by steps that rounding swallowed. A step
+// is a 1024th at least, and so is what slow calls leave.
+func TestRegression_RampOfTheSmallestInitialEnds(t *testing.T) {
+	for _, initial := range []float64{1e-17, 1e-300, math.SmallestNonzeroFloat64, 1e-4, 1.0 / 1024} {
+		t.Run(fmt.Sprint(initial), func(t *testing.T) {
+			r := newRamp(Recovery{Fraction: 1, Initial: initial, Min: 1, Max: time.Hour}, 1, 0, time.Second)
+			for range 2000 {
+				r.record(time.Second, true)
+			}
+			rows := 0
+			for ; r.fraction(time.Second) < 1 && rows < 2000; rows++ {
+				r.record(time.Second, false)
+			}
+			assert.Equal(t, 1023, rows)
+		})
+	}
+}
+
+// A breaker with it lets calls through from the slow one on, and closes.
+func TestRegression_RecoveryOfTheSmallestInitialCloses(t *testing.T) {
+	var c handClock
+	s := brittle(&c)
+	s.SlowCallThreshold, s.Recovery = time.Second, Recovery{Fraction: 1, Initial: 1e-17}
+	b := MustNew(s)
+	toProbe(t, b, &c)
+	pass(t, b)
+	c.advance(5 * time.Second)
+	slow := false
+	for offered := 0; b.State() == Recovering; offered++ {
+		require.Less(t, offered, 100_000)
+		c.advance(time.Millisecond)
+		p, err := b.TryAcquire(t.Context())
+		if err != nil {
+			continue
+		}
+		if slow {
+			p.RecordLatency(Success, time.Millisecond)
+		} else {
+			p.RecordLatency(Success, time.Minute)
+			slow = true
+		}
+	}
+	require.True(t, slow)
+	assert.Equal(t, Closed, b.State())
+}

@@ -98,7 +98,8 @@ type Settings struct {
 	// that is off) or, without a ramp, slow / ProbeCohort reach SlowCallRatio. 0: off.
 	ProbeCohort int
 	// ProbeTimeout is how long a probe may be in flight before the circuit re-opens, so that no forgotten permit and no call
-	// that hangs can wedge the breaker. 0: MaxBreakDuration. [Disabled]: never.
+	// that hangs can wedge the breaker. 0: MaxBreakDuration, and at least ten times the normal latency as last measured when the
+	// circuit opened. [Disabled]: never.
 	ProbeTimeout time.Duration
 	// Recovery hands the load back along a ramp. Zero value: all at once.
 	Recovery Recovery

@@ -83,41 +83,37 @@ func failureOf(t *transition, o Outcome, err error) error {
 }
 
 // abandon records a call whose goroutine unwinds past it, with a panic p or, where that is nil, by runtime.Goexit. A panic of the
-// function goes on, on top of its own stack, so that its trace stays whole; one of our own is reported and goes no further.
+// function goes on, on top of its own stack, so that its trace stays whole; one behind it is no matter of the caller: it is
+// reported and goes no further.
 func (b *Breaker) abandon(ctx context.Context, c *call, p any) {
 	switch {
 	case c.progress == recording:
 		b.mu.Unlock()
 		b.contained(ctx, p)
-	case c.progress == returned && b.contained(ctx, p):
-	case p == nil:
-		b.settle(ctx, c, Ignored, unread, 0, nil)
+	case c.progress == returned && b.contained(ctx, p), p == nil:
+		b.settleLast(ctx, c, Ignored)
 	default:
 		defer panic(p)
-		b.settleLast(ctx, c, b.unwound(ctx))
+		b.settleLast(ctx, c, Transient)
 	}
 }
 
-// unwound returns the outcome of a function that panicked.
-func (b *Breaker) unwound(ctx context.Context) Outcome {
-	if b.gaveUp(ctx) {
-		return givenUp
-	}
-	return Transient
-}
-
-// settleLast is settle for a deferred call behind which nobody would settle if the clock made it exit, nor free the lock after a
-// fault of our own.
+// settleLast is settle for a deferred call behind which nobody would settle if the clock or the context made it panic or exit, nor
+// free the lock after a fault of our own.
 func (b *Breaker) settleLast(ctx context.Context, c *call, o Outcome) {
 	defer func() {
+		failure := recover()
 		switch c.progress {
-		case running:
+		case running, returned:
 			b.settle(ctx, c, o, unread, 0, nil)
 		case recording:
 			b.mu.Unlock()
-			b.contained(ctx, recover())
 		}
+		b.contained(ctx, failure)
 	}()
-	end := b.elapsed()
+	if o == Transient && b.gaveUp(ctx) {
+		o = givenUp
+	}
+	end := b.end(c, o)
 	b.settle(ctx, c, o, end, end-c.start, nil)
 }

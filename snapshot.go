@@ -37,7 +37,7 @@ type Totals struct {
 	Throttled uint64
 	Permanent uint64
 	Ignored   uint64
-	Slow      uint64 // calls among the successes and transient failures
+	Slow      uint64 // calls among the successes and transient failures, and ignored ones that were slow when their caller gave them up
 	Discarded uint64 // outcomes of calls admitted before the circuit opened, in none of the above
 	Rejected  uint64 // calls refused
 	Opens     uint64 // entries into Open

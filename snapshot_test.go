@@ -90,3 +90,89 @@ func TestSnapshotIsACopy(t *testing.T) {
 	assert.Zero(t, *s.NormalFailureRate)
 	assert.Equal(t, uint64(20), s.Totals.Successes)
 }
+
+// Where no ratio is judged there is no window, and the counts of every event were 0: an operator could not see on what evidence the
+// circuit had opened. They count from when the circuit closed, also what is recorded without the lock.
+func TestRegression_CountsAreRealWhereNoRatioIsJudged(t *testing.T) {
+	d := drive(t, onlyConsecutive())
+	for range 2 { // the second time round nothing is left of the first
+		for range 10 {
+			d.runs(nil)
+		}
+		d.report(transient, transient, success, breaker.Throttled, transient)
+		assert.Equal(t, breaker.Counts{Calls: 14, Failures: 3, ConsecutiveFailures: 1}, d.Snapshot().Counts)
+		d.report(transient, transient, transient, transient)
+		want := breaker.Counts{Calls: 18, Failures: 7, ConsecutiveFailures: 5}
+		assert.Equal(t, want, d.last().Counts)
+		assert.Equal(t, breaker.ReasonConsecutiveFailures, d.last().Reason)
+		assert.Zero(t, d.Snapshot().Counts, "while open")
+
+		d.clock.Add(firstBreak)
+		assert.Zero(t, d.Snapshot().Counts, "as good as half-open")
+		d.runs(nil)
+		assert.Equal(t, breaker.Counts{Calls: 1}, d.Snapshot().Counts, "half-open")
+		d.runs(nil)
+		assert.Equal(t, breaker.Counts{Calls: 2}, d.last().Counts)
+		d.requireState(breaker.Closed)
+		assert.Zero(t, d.Snapshot().Counts)
+	}
+}
+
+// Control begins the counts anew, as it does those of a window.
+func TestRegression_CountsBeginAnewWithControl(t *testing.T) {
+	for name, s := range map[string]breaker.Settings{"window": {}, "consecutive alone": onlyConsecutive()} {
+		t.Run(name, func(t *testing.T) {
+			d := drive(t, s)
+			fill := func() {
+				for range 3 {
+					d.runs(nil)
+				}
+				d.report(transient)
+				require.Equal(t, breaker.Counts{Calls: 4, Failures: 1, ConsecutiveFailures: 1}, d.Snapshot().Counts)
+			}
+			fill()
+			d.Reset()
+			assert.Zero(t, d.Snapshot().Counts)
+			fill()
+			d.Isolate()
+			assert.Equal(t, breaker.Counts{Calls: 4, Failures: 1, ConsecutiveFailures: 1}, d.last().Counts)
+			assert.Zero(t, d.Snapshot().Counts)
+			d.Reset()
+			assert.Zero(t, d.Snapshot().Counts)
+			fill()
+		})
+	}
+}
+
+// In a ramp the counts are those of the ramp. One that has come to its end reads closed before any call has closed it; at that moment
+// the calls from before the break were counted once more.
+func TestRegression_CountsOfARampThatHasEnded(t *testing.T) {
+	s := onlyConsecutive()
+	s.Recovery = ramped.Recovery
+	d := drive(t, s)
+	for range 10 {
+		d.runs(nil)
+	}
+	d.recovering()
+	d.clock.Add(9 * time.Second)
+	admitted := d.offer(10, 0)
+	require.Positive(t, admitted)
+	assert.Equal(t, breaker.Counts{Calls: admitted}, d.Snapshot().Counts)
+	d.clock.Add(time.Hour)
+	d.requireState(breaker.Closed)
+	assert.Zero(t, d.Snapshot().Counts)
+	d.runs(nil)
+	assert.Equal(t, breaker.Counts{Calls: admitted}, d.last().Counts)
+	assert.Equal(t, breaker.Counts{Calls: 1}, d.Snapshot().Counts)
+}
+
+// While half-open and recovering the snapshot tells what the probes and the calls of the ramp have brought so far.
+func TestRegression_SnapshotCountsOutsideClosed(t *testing.T) {
+	d := drive(t, breaker.Settings{ProbeCohort: 4, FailureRatio: 0.75, SlowCallThreshold: time.Second, SlowCallRatio: 1})
+	d.halfOpen().Record(success)
+	d.permit().RecordLatency(success, 2*time.Second)
+	d.report(transient)
+	s := d.Snapshot()
+	assert.Equal(t, breaker.Counts{Calls: 3, Failures: 1, Slow: 1, ConsecutiveFailures: 1}, s.Counts)
+	assert.Equal(t, 2, s.ProbeSuccesses)
+}

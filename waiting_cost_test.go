@@ -169,3 +169,39 @@ func crowd(t *testing.T, all *sync.WaitGroup, b *Breaker, random *rand.Rand) {
 		})
 	}
 }
+
+// creepingClock goes on with every reading, up to a limit.
+type creepingClock struct {
+	handClock
+	step  time.Duration
+	reads int
+}
+
+func (c *creepingClock) Since(t time.Time) time.Duration {
+	if c.reads++; c.reads < 1000 {
+		c.advance(c.step)
+	}
+	return c.handClock.Since(t)
+}
+
+// A caller that waits sets its alarm anew where the clock went on meanwhile. By a clock that goes on with every reading it did so for
+// as long as the break lasted, without ever waiting.
+func TestRegression_AlarmDoesNotSpinWithAClockThatGoesOn(t *testing.T) {
+	for _, step := range []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second} {
+		t.Run(step.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &creepingClock{step: step}
+				s := brittle(c)
+				s.BreakDuration, s.MaxBreakDuration, s.MaxWait = 24*time.Hour, 24*time.Hour, Disabled
+				b := MustNew(s)
+				trip(t, b)
+				c.reads = 0
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				_, err := b.Acquire(ctx)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Less(t, c.reads, 20)
+			})
+		})
+	}
+}
