@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -151,6 +152,7 @@ func TestMeasuredMetrics(t *testing.T) {
 		_, ok := valueOf(t, f.registry, metric, "isolated")
 		assert.False(t, ok, "%s is not known", metric)
 	}
+	runtime.KeepAlive(f)
 }
 
 func TestMetricsAreLintedClean(t *testing.T) {
@@ -254,4 +256,27 @@ func TestCloseEndsTheCountingOfChanges(t *testing.T) {
 	c.Close()
 	b.Reset()
 	assert.Equal(t, 1, testutil.CollectAndCount(c, "breaker_transitions_total"))
+}
+
+func TestCallersThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m breaker.Monitor
+		c := breakerprom.NewCollector(&m)
+		b := breaker.MustNew(breaker.Settings{Name: "a", Monitor: &m, Clock: clock.NewMock()})
+		b.Isolate()
+		for range 2 {
+			go func() {
+				_, err := b.Acquire(t.Context())
+				assert.NoError(t, err)
+			}()
+		}
+		synctest.Wait()
+		assert.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`
+# HELP breaker_waiting_calls Callers that wait for admission.
+# TYPE breaker_waiting_calls gauge
+breaker_waiting_calls{name="a"} 2
+`), "breaker_waiting_calls"))
+		b.Reset()
+		synctest.Wait() // until both are through
+	})
 }

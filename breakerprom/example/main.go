@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ func run(w io.Writer, s schedule) error {
 	inventory := breaker.MustNew(breaker.Settings{
 		Name: "inventory", BreakDuration: s.scrape / 2, Recovery: breaker.Recovery{Fraction: 2, Min: s.scrape}, Monitor: &monitor,
 	})
+	defer runtime.KeepAlive(inventory) // a monitor does not
 	calls, scrapes := time.NewTicker(s.call), time.NewTicker(s.scrape)
 	defer calls.Stop()
 	defer scrapes.Stop()
