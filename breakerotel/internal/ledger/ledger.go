@@ -28,6 +28,7 @@ type Ledger struct {
 	reading  uint64     // of the reading that was begun last
 	entered  uint64     // of the reading whose figures are in the accounts
 	accounts map[string]*account
+	full     bool                                             // no account can be taken out before the next reading
 	seen     map[weak.Pointer[breaker.Breaker]]breaker.Totals // at the reading entered last
 	rows     []Row                                            // of that reading
 }
@@ -101,7 +102,7 @@ func (l *Ledger) look() []sight {
 // enterLocked enters the figures of a reading. Names that have an account are marked as alive before a new one takes the place of
 // one that is not.
 func (l *Ledger) enterLocked(reading uint64, sights []sight) {
-	l.entered = reading
+	l.entered, l.full = reading, false
 	for _, a := range l.accounts {
 		a.gauges = Gauges{}
 	}
@@ -145,17 +146,20 @@ func (l *Ledger) ownLocked() int {
 
 // evictLocked takes out the account that has been without a breaker for longest, and reports whether there was one.
 func (l *Ledger) evictLocked() bool {
+	if l.full {
+		return false
+	}
 	var oldest *account
 	for _, a := range l.accounts {
 		if a.name != Other && a.alive < l.entered && (oldest == nil || a.before(oldest)) {
 			oldest = a
 		}
 	}
-	if oldest == nil {
-		return false
+	l.full = oldest == nil
+	if !l.full {
+		delete(l.accounts, oldest.name)
 	}
-	delete(l.accounts, oldest.name)
-	return true
+	return !l.full
 }
 
 func (a *account) before(o *account) bool {

@@ -167,7 +167,9 @@ func TestPlaceOfANameThatIsGone(t *testing.T) {
 	require.Equal(t, []string{"a", "c"}, names(l.Read()), "b was gone first")
 	get("a")
 	get("d")
-	assert.Equal(t, []string{"a", "c", Other}, names(l.Read()), "a is back, so none is gone")
+	require.Equal(t, []string{"a", "c", Other}, names(l.Read()), "a is back, so none is gone")
+	group.Delete("a")
+	require.Equal(t, []string{"c", "d", Other}, names(l.Read()), "d has waited for a place")
 }
 
 // A change may come before the first reading finds its breaker, and takes no place of a name that is alive.
@@ -188,22 +190,32 @@ func TestChangeOfANameNotSeenYet(t *testing.T) {
 // has been dropped since a second time.
 func TestReadingThatIsOvertaken(t *testing.T) {
 	var m breaker.Monitor
+	group, err := breaker.NewGroup(func(string) breaker.Settings {
+		return breaker.Settings{Monitor: &m, Clock: clock.NewMock()}
+	}, breaker.GroupSettings{})
+	require.NoError(t, err)
 	l := New(&m, 10)
-	mock := clock.NewMock()
+	a, err := group.Get("a")
+	require.NoError(t, err)
 	var overtake func()
-	b := breaker.MustNew(breaker.Settings{Name: "a", Monitor: &m, Clock: &hooked{mock, &overtake}})
-	call(b, nil)
-	depth := 0
-	overtake = func() {
-		if depth++; depth == 1 {
-			l.Read()
-			call(b, nil)
-			assert.EqualValues(t, 2, l.Read()[0].Totals.Successes)
-		}
+	b := breaker.MustNew(breaker.Settings{Name: "b", Monitor: &m, Clock: &hooked{clock.NewMock(), &overtake}})
+	call(a, nil)
+	assert.EqualValues(t, 1, l.Read()[0].Totals.Successes)
+	overtaken := 0
+	overtake = func() { // when the reading has looked at a, and not yet at b
+		overtake = nil
+		overtaken++
+		call(a, nil)
+		assert.EqualValues(t, 2, l.Read()[0].Totals.Successes)
+		group.Delete("a")
+		assert.Zero(t, l.Read()[0].Gauges)
 	}
+	rows := l.Read()
+	require.Equal(t, 1, overtaken)
+	assert.Zero(t, rows[0].Gauges)
+	assert.EqualValues(t, 2, rows[0].Totals.Successes)
 	assert.EqualValues(t, 2, l.Read()[0].Totals.Successes)
-	assert.Greater(t, depth, 1)
-	assert.EqualValues(t, 2, l.Read()[0].Totals.Successes)
+	runtime.KeepAlive(b)
 }
 
 // hooked is a clock that calls a function when it is read, if there is one.
