@@ -169,7 +169,7 @@ func checkDashboard(t *testing.T, s server) {
 			assert.Eventually(t, func() bool { return len(s.query(query)) > 0 }, patience, interval, "%s: %s", panel, query)
 		}
 	}
-	for _, sample := range s.query(dashboard(t).queries()["Worst state"][0]) {
+	for _, sample := range s.eventually(dashboard(t).queries()["Worst state"][0], 5) {
 		severity := map[string]string{"closed": "0", "recovering": "1", "half-open": "2", "open": "3", "isolated": "4"}
 		assert.Equal(t, severity[sample.Metric["name"]], sample.Value[1], sample.Metric["name"])
 	}
