@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExample(t *testing.T) {
+	var printed strings.Builder
+	ms := time.Millisecond
+	require.NoError(t, run(t.Context(), &printed, schedule{fails: 100 * ms, works: 300 * ms, ends: 600 * ms, call: 5 * ms}))
+	for _, want := range []string{
+		"span stock breaker.name=inventory",
+		"event breaker.state_change",
+		"breaker.to=open",
+		"breaker.refusals ",
+		"breaker.opens ",
+	} {
+		assert.Contains(t, printed.String(), want)
+	}
+}
