@@ -30,8 +30,8 @@ func (c *config) admit(ctx context.Context, b *breaker.Breaker) (*stream, error)
 	if err != nil {
 		return nil, refused(err)
 	}
-	w := witness{breaker: b, classify: c.classify, probe: permit.IsProbe()}
-	st := &stream{witness: w, ctx: ctx, permit: permit, atHeaders: c.atHeaders, clock: s.Clock}
+	st := &stream{ctx: ctx, permit: permit, atHeaders: c.atHeaders, clock: s.Clock}
+	st.breaker, st.classify, st.probe = b, c.classify, permit.IsProbe()
 	st.start = st.now()
 	return st, nil
 }

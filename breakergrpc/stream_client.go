@@ -133,6 +133,7 @@ func (s *clientStream) waited(returned *bool) {
 
 // finished hears from gRPC that the stream has ended. An operation that waits for the server knows better how, so it goes first.
 func (s *clientStream) finished(err error) {
+	s.stream.noteSent()
 	s.over.Store(&ending{err, s.busy.Load() > 0})
 	s.settle()
 }

@@ -25,7 +25,9 @@ func UnaryClientInterceptor(s Selector, opts ...Option) grpc.UnaryClientIntercep
 		w := &witness{breaker: b, classify: c.classify, conn: cc}
 		callOpts = append(callOpts[:len(callOpts):len(callOpts)], grpc.Peer(&w.peer))
 		_, err = execute(ctx, w, req, func(ctx context.Context) (any, error) {
-			return nil, invoke(ctx, method, req, reply, cc, callOpts...)
+			err := invoke(ctx, method, req, reply, cc, callOpts...)
+			w.noteSent()
+			return nil, err
 		})
 		return err
 	}

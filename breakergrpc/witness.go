@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -20,9 +21,13 @@ type witness struct {
 	breaker  *breaker.Breaker
 	classify func(error) breaker.Outcome // nil: by the breaker's settings
 	conn     *grpc.ClientConn            // nil on a server, and for other transports
-	peer     peer.Peer                   // who the call was sent to, if it was sent; known once it has ended
 	probe    bool
+	peer     peer.Peer   // who the call was sent to, if it was; gRPC writes it when the call ends
+	sent     atomic.Bool // the call was sent; known once it has ended
 }
+
+// noteSent notes whether the call was sent. It is for the goroutine on which gRPC has ended the call: no other may look at peer.
+func (w *witness) noteSent() { w.sent.Store(w.peer.Addr != nil) }
 
 // outcome tells what an error says about the server; nil is a success.
 func (w *witness) outcome(err error) breaker.Outcome {
@@ -58,7 +63,7 @@ func (w *witness) isOwnFault(err error) bool {
 	}
 	code := codeOf(err)
 	local := code == codes.Internal || classifyCode(code) != breaker.Transient
-	return local && w.peer.Addr == nil
+	return local && !w.sent.Load()
 }
 
 // looksUnsendable reports whether an error reads as if a message could not be made into bytes. Both sides say it alike.
