@@ -266,3 +266,37 @@ func TestCallOptionsAreHandedOn(t *testing.T) {
 	assert.Equal(t, []string{"hello"}, header.Get("heard"))
 	assert.Nil(t, spare[:8][1])
 }
+
+func TestCallWhoseConnectionIsClosed(t *testing.T) {
+	arrived := make(chan struct{})
+	_, address := serve(t, "", &service{unary: func(ctx context.Context, _ string) (*wrapperspb.StringValue, error) {
+		close(arrived)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	b := steady()
+	cc := guarded(t, address, b)
+	go func() {
+		<-arrived
+		_ = cc.Close()
+	}()
+	require.Error(t, call(within(t), cc))
+	assert.Equal(t, once(breaker.Ignored), outcomes(b))
+}
+
+// The server goes away in the middle of a call.
+func TestCallThatBreaksHalfway(t *testing.T) {
+	arrived := make(chan struct{})
+	server, address := serve(t, "", &service{unary: func(ctx context.Context, _ string) (*wrapperspb.StringValue, error) {
+		close(arrived)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	b := steady()
+	go func() {
+		<-arrived
+		server.Stop()
+	}()
+	require.Equal(t, codes.Unavailable, status.Code(call(within(t), guarded(t, address, b))))
+	assert.Equal(t, once(breaker.Transient), outcomes(b))
+}
