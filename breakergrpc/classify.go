@@ -21,9 +21,8 @@ import (
 //	any other number                                                      Transient   Transient
 //
 // The second column is what Classify returns; the third is what an interceptor makes of that, also of the Permanent of another
-// classifier, because a server that finds fault with a call works. An error without a status counts as status.FromContextError
-// reads it, mostly as Unknown. The refusal of another breaker is [breaker.Ignored]; the refusal of a breaker in the server is the
-// status Unavailable like any other.
+// classifier, because a server that finds fault with a call works. An error without a status counts as Unknown. The refusal of
+// another breaker is [breaker.Ignored]; that of a breaker in the server is the status Unavailable like any other.
 //
 // The interceptors judge before they ask: a call whose context was cancelled is Ignored, so the Canceled that Classify sees is
 // taken for the server's; a [breaker.Mark] on the error stands; and what failed on the client's side is Ignored.
@@ -31,7 +30,7 @@ func Classify(err error) breaker.Outcome {
 	if errors.Is(err, breaker.ErrRejected) {
 		return breaker.Ignored
 	}
-	return classifyCode(codeOf(err))
+	return classifyCode(status.Code(err))
 }
 
 func classifyCode(code codes.Code) breaker.Outcome {
@@ -45,14 +44,6 @@ func classifyCode(code codes.Code) breaker.Outcome {
 	default:
 		return breaker.Transient
 	}
-}
-
-// codeOf returns the code of an error as a gRPC server would send it.
-func codeOf(err error) codes.Code {
-	if s, ok := status.FromError(err); ok {
-		return s.Code()
-	}
-	return status.FromContextError(err).Code()
 }
 
 // speaksForItself reports whether no classifier has a say in an error: it has a mark, is the refusal of another breaker, or cannot

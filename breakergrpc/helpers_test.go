@@ -128,7 +128,7 @@ func begin(ctx context.Context, t *testing.T, cc *grpc.ClientConn, desc *grpc.St
 	return cs
 }
 
-func recv(s grpc.Stream) error { return s.RecvMsg(new(wrapperspb.StringValue)) }
+func recv(s interface{ RecvMsg(any) error }) error { return s.RecvMsg(new(wrapperspb.StringValue)) }
 
 // pong is a unary handler that does its work.
 func pong(context.Context, string) (*wrapperspb.StringValue, error) {

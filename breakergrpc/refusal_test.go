@@ -124,32 +124,43 @@ func TestCallsWaitWhereTheBreakerSaysSo(t *testing.T) {
 	assert.Zero(t, b.Snapshot().Totals.Rejected)
 }
 
+// gate is a clock whose After tells how long it was asked for, and gives nothing until the test does.
+type gate struct {
+	breaker.Clock
+	asked chan time.Duration
+	open  chan time.Time
+}
+
+func (g gate) After(d time.Duration) <-chan time.Time {
+	g.asked <- d
+	return g.open
+}
+
 // A caller in a loop cannot spin, and the context ends the delay.
 func TestRejectionDelayOfAStream(t *testing.T) {
-	_, address := serve(t, "", &service{stream: messages(1, nil)})
-	settings, clock := consecutive(1)
-	settings.RejectionDelay = time.Second
-	b := breaker.MustNew(settings)
-	b.Isolate()
-	cc, done := guarded(t, address, b), make(chan error)
-	ctx, cancel := context.WithCancel(within(t))
-	defer cancel()
-	ask := func() {
-		_, err := cc.NewStream(ctx, down, downMethod)
-		done <- err
-	}
-	for _, end := range []func(){func() { clock.Add(time.Second) }, cancel} {
-		rejected := b.Snapshot().Totals.Rejected
-		go ask()
-		require.Eventually(t, func() bool { return b.Snapshot().Totals.Rejected > rejected }, time.Minute, time.Millisecond)
-		require.Eventually(t, func() bool {
-			end()
-			select {
-			case err := <-done:
-				return errors.Is(err, breaker.ErrRejected)
-			default:
-				return false
+	for _, row := range []string{"the delay", "the context"} {
+		t.Run(row+" ends", func(t *testing.T) {
+			settings, clock := consecutive(1)
+			settings.RejectionDelay = time.Second
+			g := gate{clock, make(chan time.Duration), make(chan time.Time)}
+			settings.Clock = g
+			b := breaker.MustNew(settings)
+			b.Isolate()
+			ctx, cancel := context.WithCancel(within(t))
+			defer cancel()
+			cc, refusal := guarded(t, "127.0.0.1:1", b), make(chan error, 1)
+			go func() {
+				_, err := cc.NewStream(ctx, down, downMethod)
+				refusal <- err
+			}()
+			require.Equal(t, time.Second, <-g.asked)
+			require.Empty(t, refusal)
+			if row == "the delay" {
+				g.open <- clock.Now()
+			} else {
+				cancel()
 			}
-		}, time.Minute, time.Millisecond)
+			require.ErrorIs(t, <-refusal, breaker.ErrRejected)
+		})
 	}
 }

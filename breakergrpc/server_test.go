@@ -68,6 +68,14 @@ func TestHandlerOutcomesOfEveryStatus(t *testing.T) {
 	}
 }
 
+// A handler hands on what it was told by a client of its own, in the words of a client that cannot send its message.
+func TestHandlerWhoseOwnCallFails(t *testing.T) {
+	b := steady()
+	cc := guardedServer(t, &service{unary: failing(status.Error(codes.Internal, "grpc: error while marshaling: text"))}, b)
+	require.Equal(t, codes.Internal, status.Code(call(within(t), cc)))
+	assert.Equal(t, once(breaker.Transient), outcomes(b))
+}
+
 func TestHandlerThatPanics(t *testing.T) {
 	b := steady()
 	cc := guardedServer(t, &service{
@@ -187,7 +195,8 @@ func TestRefusalOfAnInnerBreakerIsIgnored(t *testing.T) {
 	_, refusal := isolated(t).TryAcquire(t.Context())
 	require.ErrorIs(t, refusal, breaker.ErrRejected)
 	b := steady()
-	cc := guardedServer(t, &service{unary: failing(refusal), stream: messages(0, refusal)}, b)
+	transient := breakergrpc.WithClassify(func(error) breaker.Outcome { return breaker.Transient })
+	cc := guardedServer(t, &service{unary: failing(refusal), stream: messages(0, refusal)}, b, transient)
 	require.Error(t, call(within(t), cc))
 	_, err := drain(begin(within(t), t, cc, down))
 	require.Error(t, err)

@@ -43,6 +43,7 @@ type clientStream struct {
 	stream *stream
 	single bool         // the server sends one message and then ends
 	busy   atomic.Int32 // operations that wait for the server
+	cut    atomic.Bool  // it was over when a message was to be sent, and the error is still to be found out
 	over   atomic.Pointer[ending]
 }
 
@@ -82,7 +83,8 @@ func (s *clientStream) Header() (metadata.MD, error) {
 	return md, err
 }
 
-// SendMsg notes a stream that breaks while a message waits to be sent. [io.EOF] says only that it is over; how, RecvMsg tells.
+// SendMsg notes a stream that breaks while a message waits to be sent. [io.EOF] says only that it is over; how, RecvMsg tells, or
+// gRPC if the deadline is first.
 func (s *clientStream) SendMsg(m any) error {
 	returned := false
 	s.busy.Add(1)
@@ -90,10 +92,10 @@ func (s *clientStream) SendMsg(m any) error {
 	err := s.ClientStream.SendMsg(m)
 	returned = true
 	switch {
-	case err == io.EOF && s.stream.ctx.Err() != nil:
-		s.stream.end(status.FromContextError(s.stream.ctx.Err()).Err())
-	case err == nil || err == io.EOF:
-	case codeOf(err) == codes.Internal:
+	case err == nil:
+	case err == io.EOF:
+		s.cut.Store(true)
+	case status.Code(err) == codes.Internal:
 		s.stream.release() // the message cannot be sent, and that is its sender's fault
 	default:
 		s.stream.end(err)
@@ -143,7 +145,7 @@ func (s *clientStream) settle() {
 	e := s.over.Load()
 	switch {
 	case e == nil || s.busy.Load() > 0:
-	case !e.awaited && codeOf(e.err) == codes.DeadlineExceeded:
+	case !e.awaited && !s.cut.Load() && status.Code(e.err) == codes.DeadlineExceeded:
 		s.stream.release()
 	default:
 		s.stream.end(e.err)

@@ -194,6 +194,20 @@ func TestDeadlineOfAStream(t *testing.T) {
 	}
 }
 
+func TestDeadlineWhileWaitingForHeaders(t *testing.T) {
+	ended := make(chan struct{})
+	_, address := serve(t, "", &service{stream: func(grpc.ServerStream) error { <-ended; return nil }})
+	t.Cleanup(func() { close(ended) })
+	b := steady()
+	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	cs := begin(ctx, t, guarded(t, address, b), down)
+	md, err := cs.Header()
+	assert.Empty(t, md)
+	require.NoError(t, err, "gRPC leaves the error to RecvMsg")
+	assert.Equal(t, once(breaker.Transient), outcomes(b))
+}
+
 // A server that reads nothing lets no more be sent than the network holds.
 func TestDeadlineWhileSending(t *testing.T) {
 	ended := make(chan struct{})
@@ -206,6 +220,7 @@ func TestDeadlineWhileSending(t *testing.T) {
 	large := wrapperspb.Bytes(make([]byte, 1<<20))
 	for cs.SendMsg(large) == nil {
 	}
+	require.Equal(t, codes.DeadlineExceeded, status.Code(recv(cs)))
 	assert.Equal(t, once(breaker.Transient), outcomes(b))
 }
 
@@ -312,6 +327,92 @@ func TestCancelledStreamIsSlowOnlyBeforeItsAnswer(t *testing.T) {
 		eventually(t, b, breaker.Ignored)
 		assert.Equal(t, slow, b.Snapshot().Totals.Slow, "after %d messages", n)
 	}
+}
+
+// scriptedStream is a stream of another transport, which knows nothing of gRPC's call options.
+type scriptedStream struct {
+	grpc.ClientStream
+	err error // of every operation
+}
+
+func (s scriptedStream) SendMsg(any) error            { return s.err }
+func (s scriptedStream) RecvMsg(any) error            { return s.err }
+func (s scriptedStream) Header() (metadata.MD, error) { return nil, s.err }
+
+// scriptedContext is a context that ends when the script says so.
+type scriptedContext struct {
+	context.Context
+	err error
+}
+
+func (c *scriptedContext) Err() error { return c.err }
+
+func TestStreamsOfAnotherTransport(t *testing.T) {
+	send := func(cs grpc.ClientStream) error { return cs.SendMsg(nil) }
+	recv := func(cs grpc.ClientStream) error { return cs.RecvMsg(nil) }
+	header := func(cs grpc.ClientStream) error { _, err := cs.Header(); return err }
+	unavailable, notFound := status.Error(codes.Unavailable, ""), status.Error(codes.NotFound, "")
+	goesOn := map[breaker.Outcome]uint64{}
+	for name, row := range map[string]struct {
+		desc      *grpc.StreamDesc
+		operation func(grpc.ClientStream) error
+		err       error // of the operation
+		ctx       error // of the context, by then
+		want      map[breaker.Outcome]uint64
+	}{
+		"the only reply":            {up, recv, nil, nil, once(breaker.Success)},
+		"one reply of many":         {down, recv, nil, nil, goesOn},
+		"the end":                   {down, recv, io.EOF, nil, once(breaker.Success)},
+		"a failure":                 {down, recv, unavailable, nil, once(breaker.Transient)},
+		"a failure, cancelled":      {down, recv, unavailable, context.Canceled, once(breaker.Ignored)},
+		"an answer, cancelled":      {down, recv, notFound, context.Canceled, once(breaker.Ignored)},
+		"no headers":                {down, header, unavailable, nil, once(breaker.Transient)},
+		"not sent":                  {both, send, unavailable, nil, once(breaker.Transient)},
+		"not sent, cancelled":       {both, send, unavailable, context.Canceled, once(breaker.Ignored)},
+		"over, as RecvMsg will say": {both, send, io.EOF, nil, goesOn},
+		"a message that is none":    {both, send, status.Error(codes.Internal, ""), nil, once(breaker.Ignored)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, ctx := steady(), &scriptedContext{Context: t.Context()}
+			open := breakergrpc.StreamClientInterceptor(breakergrpc.Always(b))
+			cs, err := open(ctx, row.desc, nil, "", func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,
+				...grpc.CallOption) (grpc.ClientStream, error) {
+				return scriptedStream{err: row.err}, nil
+			})
+			require.NoError(t, err)
+			ctx.err = row.ctx
+			require.Equal(t, row.err, row.operation(cs), "it is handed on")
+			assert.Equal(t, row.want, outcomes(b))
+		})
+	}
+}
+
+// A server whose handler hangs ends the stream at its deadline, and may be a little ahead of the client. What the client notices
+// first, in SendMsg, is only that the stream is over.
+func TestRegression_DeadlineThatSendMsgNoticesFirstIsAFailure(t *testing.T) {
+	b := steady()
+	open := breakergrpc.StreamClientInterceptor(breakergrpc.Always(b))
+	var finish func(error)
+	cs, err := open(t.Context(), up, nil, "", func(_ context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string,
+		opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		finish = opts[len(opts)-1].(grpc.OnFinishCallOption).OnFinish
+		return scriptedStream{err: io.EOF}, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, io.EOF, cs.SendMsg(nil))
+	finish(status.Error(codes.DeadlineExceeded, ""))
+	assert.Equal(t, once(breaker.Transient), outcomes(b))
+}
+
+func TestStreamThatAnotherTransportCannotOpen(t *testing.T) {
+	b := steady()
+	open := breakergrpc.StreamClientInterceptor(breakergrpc.Always(b))
+	_, err := open(t.Context(), down, nil, "", func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string,
+		...grpc.CallOption) (grpc.ClientStream, error) {
+		return nil, status.Error(codes.Unavailable, "")
+	})
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	assert.Equal(t, once(breaker.Transient), outcomes(b))
 }
 
 // changedStream is what an inner interceptor makes of a stream.

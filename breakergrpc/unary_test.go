@@ -104,10 +104,10 @@ func TestCancelledCallIsIgnored(t *testing.T) {
 }
 
 // brokenCredentials cannot be had.
-type brokenCredentials struct{}
+type brokenCredentials struct{ err error }
 
-func (brokenCredentials) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return nil, errors.New("no token")
+func (c brokenCredentials) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return nil, c.err
 }
 func (brokenCredentials) RequireTransportSecurity() bool { return false }
 
@@ -123,7 +123,10 @@ var ownFaults = map[string]func(context.Context, *grpc.ClientConn) error{
 		return call(metadata.AppendToOutgoingContext(ctx, "na me", "value"), cc)
 	},
 	"credentials that cannot be had": func(ctx context.Context, cc *grpc.ClientConn) error {
-		return call(ctx, cc, grpc.PerRPCCredentials(brokenCredentials{}))
+		return call(ctx, cc, grpc.PerRPCCredentials(brokenCredentials{errors.New("no token")}))
+	},
+	"credentials that are refused": func(ctx context.Context, cc *grpc.ClientConn) error {
+		return call(ctx, cc, grpc.PerRPCCredentials(brokenCredentials{status.Error(codes.Unauthenticated, "bad token")}))
 	},
 	"a compressor that there is not": func(ctx context.Context, cc *grpc.ClientConn) error {
 		return call(ctx, cc, grpc.UseCompressor("none"))
@@ -264,7 +267,12 @@ func TestCallOptionsAreHandedOn(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(within(t), "said", "hello")
 	require.NoError(t, call(ctx, guarded(t, address, steady()), spare...))
 	assert.Equal(t, []string{"hello"}, header.Get("heard"))
-	assert.Nil(t, spare[:8][1])
+
+	s := breakergrpc.Always(steady())
+	_ = breakergrpc.UnaryClientInterceptor(s)(ctx, unaryMethod, nil, nil, nil, invokeNothing, spare...)
+	_, err := breakergrpc.StreamClientInterceptor(s)(ctx, down, nil, downMethod, openNothing, spare...)
+	require.NoError(t, err)
+	assert.Equal(t, make([]grpc.CallOption, 7), spare[1:8])
 }
 
 func TestCallWhoseConnectionIsClosed(t *testing.T) {

@@ -61,7 +61,7 @@ func (w *witness) isOwnFault(err error) bool {
 	if w.conn.GetState() == connectivity.Shutdown {
 		return true
 	}
-	code := codeOf(err)
+	code := status.Code(err)
 	local := code == codes.Internal || classifyCode(code) != breaker.Transient
 	return local && !w.sent.Load()
 }
