@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -135,6 +136,7 @@ func ExampleUnaryServerInterceptor() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "Check",
 		ConsecutiveFailures: 1,
+		BreakDuration:       15 * time.Second,
 		BreakJitter:         breaker.JitterNone,
 		Clock:               clock.NewMock(), // leave it out in a program
 	})

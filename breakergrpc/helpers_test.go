@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -104,6 +105,18 @@ func guarded(t *testing.T, address string, b *breaker.Breaker, opts ...breakergr
 		grpc.WithStreamInterceptor(breakergrpc.StreamClientInterceptor(s, opts...)))
 }
 
+// soon returns a context whose deadline passes soon, but not before a stream has been opened on a connection that is ready by then.
+func soon(t *testing.T, cc *grpc.ClientConn) context.Context {
+	t.Helper()
+	cc.Connect()
+	for state := cc.GetState(); state != connectivity.Ready; state = cc.GetState() {
+		require.True(t, cc.WaitForStateChange(within(t), state))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // within returns a context that ends with the test, or after a time that only a test that hangs needs.
 func within(t *testing.T) context.Context {
 	t.Helper()
@@ -187,6 +200,11 @@ func halfOpen(t *testing.T) *breaker.Breaker {
 	time.Add(breakDuration)
 	require.Equal(t, breaker.HalfOpen, b.State())
 	return b
+}
+
+// admitsAgain reports whether the probes of a breaker have succeeded, with a ramp to follow or without.
+func admitsAgain(b *breaker.Breaker) bool {
+	return b.State() == breaker.Closed || b.State() == breaker.Recovering
 }
 
 // outcomes returns what a breaker has counted, by outcome.

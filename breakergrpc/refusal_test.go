@@ -93,9 +93,10 @@ func TestWaitErrorKeepsItsNature(t *testing.T) {
 	settings.WhenOpen = breaker.Wait
 	b := breaker.MustNew(settings)
 	b.Isolate()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	cc := guarded(t, "127.0.0.1:1", b)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err := call(ctx, guarded(t, "127.0.0.1:1", b))
+	err := call(ctx, cc)
 	assert.ErrorIs(t, err, breaker.ErrRejected)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	var waited *breaker.WaitError

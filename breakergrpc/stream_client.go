@@ -43,7 +43,7 @@ type clientStream struct {
 	stream *stream
 	single bool         // the server sends one message and then ends
 	busy   atomic.Int32 // operations that wait for the server
-	cut    atomic.Bool  // it was over when a message was to be sent, and the error is still to be found out
+	cut    atomic.Bool  // an operation found it over, and the error is still to be found out
 	over   atomic.Pointer[ending]
 }
 
@@ -67,7 +67,8 @@ func (s *clientStream) open(open func() (grpc.ClientStream, error)) (grpc.Client
 	return s, nil
 }
 
-// Header notes that headers have arrived.
+// Header notes that headers have arrived. Neither headers nor an error say only that the stream is over; how, RecvMsg tells, or
+// gRPC if the deadline is first.
 func (s *clientStream) Header() (metadata.MD, error) {
 	returned := false
 	s.busy.Add(1)
@@ -77,14 +78,15 @@ func (s *clientStream) Header() (metadata.MD, error) {
 	switch {
 	case err != nil:
 		s.stream.end(err)
-	case md != nil:
+	case md == nil:
+		s.cut.Store(true)
+	default:
 		s.stream.answer()
 	}
 	return md, err
 }
 
-// SendMsg notes a stream that breaks while a message waits to be sent. [io.EOF] says only that it is over; how, RecvMsg tells, or
-// gRPC if the deadline is first.
+// SendMsg notes a stream that breaks while a message waits to be sent. [io.EOF] says only that it is over, as with Header.
 func (s *clientStream) SendMsg(m any) error {
 	returned := false
 	s.busy.Add(1)

@@ -60,7 +60,7 @@ func run(ctx context.Context, out io.Writer, every time.Duration) error {
 	}
 	defer server.Stop()
 	c.say("the server is back")
-	return c.callUntil(ctx, func() bool { return c.breaker.State() == breaker.Closed })
+	return c.callUntil(ctx, func() bool { return c.state == breaker.Closed })
 }
 
 // serve starts a server of gRPC's health service.
@@ -79,6 +79,7 @@ func serve(address string) (*grpc.Server, string, error) {
 type client struct {
 	conn    *grpc.ClientConn
 	breaker *breaker.Breaker
+	state   breaker.State // as the breaker has told it
 	out     io.Writer
 	start   time.Time
 	every   time.Duration // between calls
@@ -92,6 +93,7 @@ func newClient(address string, out io.Writer, every time.Duration) (*client, err
 		ConsecutiveFailures: 3,
 		BreakDuration:       10 * every,
 		OnStateChange: func(_ context.Context, change breaker.StateChange) {
+			c.state = change.To
 			c.say(fmt.Sprintf("  breaker: %v -> %v (%v)", change.From, change.To, change.Reason))
 		},
 	})
