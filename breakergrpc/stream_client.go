@@ -41,16 +41,10 @@ func StreamClientInterceptor(s Selector, opts ...Option) grpc.StreamClientInterc
 type clientStream struct {
 	grpc.ClientStream
 	stream *stream
-	single bool         // the server sends one message and then ends
-	busy   atomic.Int32 // operations that wait for the server
-	cut    atomic.Bool  // an operation found it over, and the error is still to be found out
-	over   atomic.Pointer[ending]
-}
-
-// ending is how gRPC says that a stream has ended.
-type ending struct {
-	err     error
-	awaited bool // somebody was waiting for the server
+	single bool                  // the server sends one message and then ends
+	busy   atomic.Int32          // operations that wait for the server
+	cut    atomic.Bool           // an operation found it over, and the error is still to be found out
+	over   atomic.Pointer[error] // how it ended, once gRPC has said so
 }
 
 func (s *clientStream) open(open func() (grpc.ClientStream, error)) (grpc.ClientStream, error) {
@@ -138,18 +132,19 @@ func (s *clientStream) waited(returned *bool) {
 // finished hears from gRPC that the stream has ended. An operation that waits for the server knows better how, so it goes first.
 func (s *clientStream) finished(err error) {
 	s.stream.noteSent()
-	s.over.Store(&ending{err, s.busy.Load() > 0})
+	s.over.Store(&err)
 	s.settle()
 }
 
-// settle ends a stream that has ended while nobody waits for the server.
+// settle ends a stream that has ended while nobody waits for the server. A deadline that passes then is nobody's fault, unless it
+// cut an operation short.
 func (s *clientStream) settle() {
-	e := s.over.Load()
+	err := s.over.Load()
 	switch {
-	case e == nil || s.busy.Load() > 0:
-	case !e.awaited && !s.cut.Load() && status.Code(e.err) == codes.DeadlineExceeded:
+	case err == nil || s.busy.Load() > 0:
+	case status.Code(*err) == codes.DeadlineExceeded && !s.cut.Load():
 		s.stream.release()
 	default:
-		s.stream.end(e.err)
+		s.stream.end(*err)
 	}
 }
