@@ -20,7 +20,7 @@ func TestNothingAllocates(t *testing.T) {
 	run := func(context.Context) error { return nil }
 	get := func(context.Context) (int, error) { return 7, nil }
 	for name, s := range map[string]settings{"adaptive": {}, "consecutive": onlyConsecutive(), "ramp": ramped} {
-		b := breaker.MustNew(s)
+		b := breaker.MustNewClassic(s)
 		_ = b.Execute(ctx, run) // the first success makes the histogram
 		for call, f := range map[string]func(){
 			"Breaker.Execute": func() { _ = b.Execute(ctx, run) },
@@ -44,7 +44,7 @@ func TestNothingAllocates(t *testing.T) {
 
 // An outcome is found in an error without allocating.
 func TestErrorsDoNotAllocate(t *testing.T) {
-	b := breaker.MustNew(settings{Classify: func(error) breaker.Outcome { return breaker.Permanent }})
+	b := breaker.MustNewClassic(settings{Classify: func(error) breaker.Outcome { return breaker.Permanent }})
 	for name, err := range map[string]error{
 		"plain": errDown, "wrapped": fmt.Errorf("orders: %w", errDown), "marked": breaker.Mark(errDown, breaker.Throttled),
 		"refused": breaker.ErrRejected,
@@ -72,7 +72,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 // With the default clock, which cannot be set back, an open breaker refuses without its lock.
 func TestRefusalOnTheDefaultClock(t *testing.T) {
 	ctx := t.Context()
-	b := breaker.MustNew(settings{ConsecutiveFailures: 1, BreakDuration: time.Hour, BreakJitter: breaker.JitterNone})
+	b := breaker.MustNewClassic(settings{ConsecutiveFailures: 1, BreakDuration: time.Hour, BreakJitter: breaker.JitterNone})
 	_ = b.Execute(ctx, func(context.Context) error { return errDown })
 	var rejected *breaker.RejectedError
 	_, err := b.TryAcquire(ctx)
@@ -104,7 +104,7 @@ func bytesOf(t *testing.T, s settings, use func(*breaker.Breaker)) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range breakers {
-			breakers[i] = breaker.MustNew(s)
+			breakers[i] = breaker.MustNewClassic(s)
 			use(breakers[i])
 		}
 		runtime.ReadMemStats(&after)

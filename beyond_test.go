@@ -1,8 +1,6 @@
 package breaker
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,14 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tests of the three settings that are off by default, through the breaker.
+// Tests of what the fixed rules leave out, through the breaker: the sequential test, and the tail quantile beside a ratio.
 
-func TestBeyondIsOffByDefault(t *testing.T) {
-	b := MustNew(Settings{})
-	assert.Nil(t, b.machine.test)
+func TestClassicHasNothingBeyond(t *testing.T) {
+	b := MustNew(Classic())
+	pass(t, b)
+	assert.Nil(t, b.machine.gauges.failures)
+	assert.Nil(t, b.machine.gauges.slowness)
 	assert.Nil(t, b.machine.flights)
-	assert.Zero(t, b.machine.latency.tail)
-	assert.Zero(t, b.word.Load()&wordLocked)
+	assert.Zero(t, b.machine.gauge().latency.tail)
 }
 
 // written are settings and the field with the one problem that they have, "" for none.
@@ -53,13 +52,15 @@ func TestFalseAlarmEveryRanges(t *testing.T) {
 		return Settings{Failures: Failures{FalseAlarmEvery: every, Window: window}}
 	}
 	for _, w := range []written{
+		{"the default", sequentially(0, 0), "", nil, nil},
 		{"an hour", sequentially(time.Hour, 0), "", nil, nil},
 		{"less than an hour", sequentially(time.Hour-1, 0), "Failures.FalseAlarmEvery", time.Hour - 1, []string{"at least 1h0m0s"}},
-		{"negative", sequentially(-1, 0), "Failures.FalseAlarmEvery", time.Duration(-1), []string{"at least 1h0m0s"}},
+		{"off", sequentially(Disabled, 0), "", nil, nil},
+		{"negative", sequentially(-2, 0), "Failures.FalseAlarmEvery", time.Duration(-2), []string{"at least 1h0m0s", "Disabled"}},
 		{"the race, met exactly", sequentially(month, time.Minute), "", nil, nil},
 		{"the race, lost", sequentially(month, time.Minute-1), "Failures.Window", time.Minute - 1,
-			[]string{"Failures.Window is 60 s", "2 × Settings.Window is 60 s", "FalseAlarmEvery", "lower Settings.Window"}},
-		{"the same window with the multiple", sequentially(0, time.Minute), "Failures.Window", time.Minute, []string{"Multiple"}},
+			[]string{"Failures.Window is 60 s", "2 × Settings.Window is 60 s", "raise Failures.Window", "lower Settings.Window"}},
+		{"the same window with the multiple", sequentially(Disabled, time.Minute), "Failures.Window", time.Minute, []string{"Multiple"}},
 	} {
 		t.Run(w.name, w.check)
 	}
@@ -98,33 +99,34 @@ func TestBeyondDerivesWindows(t *testing.T) {
 // The reason, the snapshot and the refusal of a circuit that the sequential test opens.
 func TestFalseAlarmEveryThroughTheBreaker(t *testing.T) {
 	clock, log := new(virtualClock), new(watchLog)
-	b := MustNew(Settings{
+	b := MustNewClassic(Settings{
 		Name: "db", Failures: Failures{FalseAlarmEvery: month}, FailureRatio: 0.9, BreakJitter: JitterNone,
 		Clock: clock, OnStateChange: log.add,
 	})
-	do := func(n int, o Outcome) {
+	do := func(n int, o Outcome, apart time.Duration) {
 		for range n {
 			p, err := b.TryAcquire(t.Context())
 			require.NoError(t, err)
 			require.True(t, p.Record(o))
-			clock.now += 10 * time.Millisecond
+			clock.now += apart
 		}
 	}
-	do(30000, Success)
+	do(30000, Success, 10*time.Millisecond)
 	assert.Equal(t, 0.9, b.Snapshot().TripRatio, "the constant is in force, no ratio is made from the baseline")
 	assert.Zero(t, *b.Snapshot().NormalFailureRate)
-	// At 24,000 calls without a failure p0 is 0.00797 %. A failure adds 6.44, ten successes take 0.51, and the limit is 19.37.
-	for _, evidence := range []float64{0.3325, 0.6385, 0.9445} {
-		do(10, Success)
-		do(1, Transient)
+	// At 24,000 calls without a failure p0 is 0.00693 %. A failure adds 8.88, a success takes 0.69, and the limit is 19.37. Failures
+	// half a second apart are events of their own, whichever slices they fall into.
+	for _, evidence := range []float64{0.4586, 0.8813} {
+		do(1, Transient, 250*time.Millisecond)
 		assert.InDelta(t, evidence, b.Snapshot().Evidence, 1e-3)
+		do(1, Success, 250*time.Millisecond)
 	}
-	do(10, Success)
-	do(1, Transient)
+	require.Empty(t, log.all())
+	do(1, Transient, 0)
 	require.Len(t, log.all(), 1)
 	change := log.all()[0]
 	assert.Equal(t, ReasonRelativeFailures, change.Reason)
-	assert.Equal(t, 4, change.Counts.Failures)
+	assert.Equal(t, 3, change.Counts.Failures)
 	assert.Equal(t, 1, change.Counts.ConsecutiveFailures)
 	assert.Zero(t, b.Snapshot().Evidence)
 	_, err := b.TryAcquire(t.Context())
@@ -165,10 +167,10 @@ func cacheAndDisk(seed uint64, share float64) *humps {
 	return &humps{rand.New(rand.NewPCG(seed, 0)), time.Millisecond, 25 * time.Millisecond, share}
 }
 
-// Half from a cache, half from a disk: three times the median is 3 ms, and the default opens on health.
+// Half from a cache, half from a disk: three times the median is 3 ms, and the fixed rules open on health.
 func TestTailQuantileOnTwoHumps(t *testing.T) {
 	_, opened := try(t, Settings{}).untilOpen(cacheAndDisk(1, 0.5), 1, time.Hour)
-	require.True(t, opened, "the default")
+	require.True(t, opened, "the fixed rules")
 	for seed := range uint64(3) {
 		x := try(t, Settings{SlowCalls: SlowCalls{TailQuantile: 0.75}})
 		_, opened := x.untilOpen(cacheAndDisk(seed, 0.5), 1, time.Hour)
@@ -239,48 +241,4 @@ func TestTailQuantileOnOneHump(t *testing.T) {
 	x := try(t, Settings{SlowCalls: SlowCalls{TailQuantile: 0.75}})
 	x.calls(100, Success, normal)
 	assert.Equal(t, threshold, x.snapshot(x.now).SlowThreshold)
-}
-
-// Nothing of the three costs an allocation, whatever the outcome.
-func TestBeyondDoesNotAllocate(t *testing.T) {
-	failed := errors.New("failed")
-	for _, name := range []string{"default", "sequential", "tail", "overdue", "all"} {
-		t.Run(name, func(t *testing.T) {
-			s := beyond(name)
-			s.ConsecutiveFailures, s.Failures.Floor, s.SlowCallThreshold = Disabled, 1, time.Hour
-			b, ctx := MustNew(s), context.Background()
-			n := 0
-			call := func(context.Context) error {
-				if n++; n%50 == 0 {
-					return failed
-				}
-				return nil
-			}
-			for range 1000 { // makes the histograms and arms the test
-				_ = b.Execute(ctx, call)
-			}
-			assert.Zero(t, testing.AllocsPerRun(2000, func() { _ = b.Execute(ctx, call) }))
-			assert.Zero(t, testing.AllocsPerRun(2000, func() {
-				if p, err := b.TryAcquire(ctx); err == nil {
-					p.Done(ctx, nil)
-				}
-			}))
-			require.Equal(t, Closed, b.State())
-		})
-	}
-}
-
-// Overdue without anything that is ever slow did nothing, and nobody said so.
-func TestRegression_OverdueThatDoesNothingIsAProblem(t *testing.T) {
-	err := Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}}.Validate()
-	problem, ok := errors.AsType[Problem](err)
-	require.True(t, ok, "%v", err)
-	assert.Equal(t, "SlowCalls.Overdue", problem.Field)
-	assert.Equal(t, true, problem.Value)
-	_, err = New(Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}})
-	assert.Error(t, err)
-
-	assert.NoError(t, Settings{SlowCalls: SlowCalls{Overdue: true}}.Validate())
-	assert.NoError(t, Settings{SlowCalls: SlowCalls{Overdue: true, Off: true}, SlowCallThreshold: 1}.Validate())
-	assert.NoError(t, Settings{SlowCalls: SlowCalls{Off: true}}.Validate())
 }

@@ -34,7 +34,7 @@ func TestBreakDuration_StandsAsItIs(t *testing.T) {
 			mock, heard := clock.NewMock(), new(watchLog)
 			s := brittle(mock)
 			s.BreakJitter, s.OnStateChange, s.BreakDurationFunc = JitterFull, heard.add, dictate(test.answer)
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			require.Len(t, heard.all(), 1)
 			assert.Equal(t, test.answer, heard.all()[0].Break, "observers hear of the break that is served")
@@ -55,7 +55,7 @@ func TestBreakDuration_Boundary(t *testing.T) {
 	mock := clock.NewMock()
 	s := brittle(mock)
 	s.BreakDurationFunc = dictate(30 * time.Second)
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	mock.Add(30*time.Second - 1)
 	_, err := b.TryAcquire(t.Context())
@@ -71,7 +71,7 @@ func TestBreakDuration_RefusalWithoutTheLock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := brittle(nil)
 			s.BreakDurationFunc = dictate(answer)
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			time.Sleep(answer - 1)
 			_, err := b.TryAcquire(t.Context())
@@ -103,7 +103,7 @@ func TestBreakDuration_CircuitIsOpenMeanwhile(t *testing.T) {
 		mock.Add(4 * time.Second)
 		return 6 * time.Second, nil
 	}
-	b = MustNew(s)
+	b = MustNewClassic(s)
 	trip(t, b)
 	wait, _ := b.RetryAfter()
 	assert.Equal(t, 2*time.Second, wait, "the answer counts from the moment of opening")
@@ -118,7 +118,7 @@ func TestBreakDuration_AnswerThatHasElapsedAlready(t *testing.T) {
 		mock.Add(5 * time.Second)
 		return 3 * time.Second, nil
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	assert.Equal(t, HalfOpen, b.State())
 	assert.Equal(t, mock.Now().Add(-2*time.Second), b.Snapshot().Since)
@@ -132,7 +132,7 @@ func TestBreakDuration_OncePerOpenAndGrowthGoesOn(t *testing.T) {
 		asked = append(asked, c)
 		return time.Minute, nil
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	mock.Add(time.Minute)
 	trip(t, b)
@@ -156,7 +156,7 @@ func TestBreakDuration_RampLengthFollowsTheBreakServed(t *testing.T) {
 	mock := clock.NewMock()
 	s := brittle(mock)
 	s.Recovery, s.BreakDurationFunc = Recovery{Fraction: 0.5}, dictate(40*time.Second)
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	mock.Add(40 * time.Second)
 	pass(t, b)
@@ -189,7 +189,7 @@ func TestBreakDuration_TooLate(t *testing.T) {
 				test.meet(b, mock)
 				return time.Hour, nil
 			}
-			b = MustNew(s)
+			b = MustNewClassic(s)
 			trip(t, b)
 			assert.Equal(t, test.want, b.State())
 			assert.Equal(t, 10*time.Second, heard.all()[0].Break, "the computed break stands in the event")
@@ -212,7 +212,7 @@ func TestBreakDuration_AnswerOfAnEarlierOpen(t *testing.T) {
 		}
 		return 33 * time.Second, nil
 	}
-	b = MustNew(s)
+	b = MustNewClassic(s)
 	trip(t, b)
 	wait, _ := b.RetryAfter()
 	assert.Equal(t, 33*time.Second, wait)
@@ -250,7 +250,7 @@ func TestBreakDuration_NotAskedForAnOpenThatIsOver(t *testing.T) {
 				asked++
 				return time.Minute, nil
 			}
-			b = MustNew(s)
+			b = MustNewClassic(s)
 			b.Isolate()
 			assert.Equal(t, test.heard, heard.states())
 			assert.Equal(t, test.asked, asked)
@@ -279,7 +279,7 @@ func TestBreakDuration_Fails(t *testing.T) {
 			s := brittle(clock.NewMock())
 			s.OnStateChange, s.OnCallbackError = heard.add, faults.add
 			s.BreakDurationFunc = func(context.Context, StateChange) (time.Duration, error) { return test.f() }
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			wait, _ := b.RetryAfter()
 			assert.Equal(t, 10*time.Second, wait, "the computed break stands")
@@ -306,7 +306,7 @@ func TestBreakDuration_Context(t *testing.T) {
 		got, ended = ctx.Value(key{}), ctx.Err()
 		return time.Second, nil
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	p, err := b.TryAcquire(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "the call"), -1)

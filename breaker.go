@@ -12,10 +12,11 @@ import (
 // send them through [Breaker.Execute], the functions [Execute] and [ExecuteClassified], or a [Permit]. It is safe for concurrent
 // use, starts no goroutine of its own and needs no closing. A zero Breaker panics.
 type Breaker struct {
-	// Written by New alone, but for the first two, which change with the state. They come first and the settings after them,
+	// Written by New alone, but for the first three, which change with the state. They come first and the settings after them,
 	// so that admission in Closed reads no cache line that a finished call writes.
 	word     atomic.Uint64            // a word
 	refusal  atomic.Pointer[refusals] // nil while Closed; written under mu
+	flights  atomic.Pointer[flights]  // of the machine; written under mu
 	events   *eventQueue              // nil: nobody observes
 	realTime bool                     // the clock is the default one
 	timed    bool                     // latency is measured
@@ -54,13 +55,11 @@ func (b *Breaker) present() word { return word(b.word.Load()) }
 // publishLocked writes the word.
 func (b *Breaker) publishLocked() {
 	w := wordOf(b.machine.state, b.machine.epoch)
-	if !b.sampled && b.machine.streak > 0 {
+	if !b.sampled && b.machine.hasStreak() {
 		w |= wordStreak
 	}
-	if b.machine.flights != nil {
-		w |= wordLocked
-	}
 	b.word.Store(uint64(w))
+	b.flights.Store(b.machine.flights)
 }
 
 // lock takes the lock and returns the time for an operation that has asked for it.

@@ -24,6 +24,12 @@ type driven struct {
 // drive makes a breaker. Its break is not jittered unless the settings say JitterFull.
 func drive(t *testing.T, s breaker.Settings) *driven {
 	t.Helper()
+	return driveAsWritten(t, breaker.Classically(s))
+}
+
+// driveAsWritten is drive without the rules of Classic.
+func driveAsWritten(t *testing.T, s breaker.Settings) *driven {
+	t.Helper()
 	d := &driven{t: t, clock: clock.NewMock()}
 	s.Clock = d.clock
 	if s.BreakJitter == breaker.JitterEqual {

@@ -43,7 +43,7 @@ func TestLateReadingIsNoClockSetBack(t *testing.T) {
 			c := new(racingClock)
 			s := brittle(c)
 			s.BreakDuration = 2 * time.Hour
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			c.advance(time.Minute)
 			trip(t, b)
 			c.meanwhile = func() {
@@ -79,7 +79,7 @@ func TestRegression_WhatTimeBringsBetweenAskingAndWaiting(t *testing.T) {
 					c := new(racingClock)
 					set := brittle(c)
 					set.Recovery, set.ProbeTimeout, set.MaxWait = s.recovery, s.timeout, Disabled
-					b := MustNew(set)
+					b := MustNewClassic(set)
 					trip(t, b)
 					c.advance(10 * time.Second)
 					pass(t, b)

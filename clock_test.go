@@ -153,7 +153,7 @@ func TestClockIsReadOnlyForWhatIsConfigured(t *testing.T) {
 			s := off
 			s.Clock = c
 			test.change(&s)
-			b := breaker.MustNew(s)
+			b := breaker.MustNewClassic(s)
 			c.reads = 0
 			for range 10 {
 				require.NoError(t, b.Execute(t.Context(), func(context.Context) error { return nil }))

@@ -48,7 +48,7 @@ func holdUp(t *testing.T) *held {
 		}
 		h.heard.add(ctx, c)
 	}
-	h.breaker = MustNew(s)
+	h.breaker = MustNewClassic(s)
 	go trip(t, h.breaker)
 	synctest.Wait()
 	return h
@@ -113,7 +113,7 @@ func TestControl_ContextAlreadyDone(t *testing.T) {
 			heard := new(watchLog)
 			s := brittle(clock.NewMock())
 			s.Monitor, s.OnStateChange = new(Monitor), heard.add
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			assert.NoError(t, c.do(b, ctx), "delivered before it returned")
 			assert.Equal(t, []State{Open, c.want}, heard.states())
@@ -130,7 +130,7 @@ func TestControl_WaitsForADeliveryInProgress(t *testing.T) {
 			<-release
 			heard.add(ctx, c)
 		}
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		go b.Isolate()
 		synctest.Wait()
 		returned := make(chan error, 1)
@@ -155,7 +155,7 @@ func TestControl_FromInsideACallback(t *testing.T) {
 					assert.NoError(t, c.do(h.breaker, ctx), "of another breaker, which is delivering")
 					assert.Zero(t, time.Since(start))
 				}
-				trip(t, MustNew(s))
+				trip(t, MustNewClassic(s))
 				assert.Empty(t, h.heard.all())
 				assert.Equal(t, c.want, h.breaker.State())
 				close(h.release)
@@ -180,9 +180,9 @@ func TestControl_ObserversThatSteerEachOther(t *testing.T) {
 		}
 		s := brittle(nil)
 		s.OnStateChange = steer(&b)
-		a = MustNew(s)
+		a = MustNewClassic(s)
 		s.OnStateChange = steer(&a)
-		b = MustNew(s)
+		b = MustNewClassic(s)
 		go trip(t, a)
 		go trip(t, b)
 		time.Sleep(time.Minute)
@@ -194,7 +194,7 @@ func TestControl_ObserversThatSteerEachOther(t *testing.T) {
 
 func TestControl_WithoutObservers(t *testing.T) {
 	mock := clock.NewMock()
-	b := MustNew(brittle(mock))
+	b := MustNewClassic(brittle(mock))
 	require.NoError(t, b.IsolateContext(t.Context()))
 	assert.Equal(t, Isolated, b.State())
 	require.NoError(t, b.ResetContext(t.Context()))
@@ -203,7 +203,7 @@ func TestControl_WithoutObservers(t *testing.T) {
 
 func TestControl_Isolated(t *testing.T) {
 	mock := clock.NewMock()
-	b := MustNew(brittle(mock))
+	b := MustNewClassic(brittle(mock))
 	trip(t, b)
 	mock.Add(3 * time.Second)
 	b.Isolate()
@@ -226,7 +226,7 @@ func TestControl_Isolated(t *testing.T) {
 
 func TestControl_ResetEndsTheGrowth(t *testing.T) {
 	mock := clock.NewMock()
-	b := MustNew(brittle(mock))
+	b := MustNewClassic(brittle(mock))
 	trip(t, b)
 	mock.Add(10 * time.Second)
 	trip(t, b)
@@ -241,7 +241,7 @@ func TestControl_ResetHasNoRampAndKeepsTheBaselines(t *testing.T) {
 	mock := clock.NewMock()
 	s := brittle(mock)
 	s.Recovery = Recovery{Fraction: 1}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	for range 20 {
 		p, err := b.TryAcquire(t.Context())
 		require.NoError(t, err)
@@ -257,11 +257,11 @@ func TestControl_ResetHasNoRampAndKeepsTheBaselines(t *testing.T) {
 
 func TestControl_Misuse(t *testing.T) {
 	var none context.Context
-	b := MustNew(brittle(nil))
+	b := MustNewClassic(brittle(nil))
 	bound := new(Monitor)
 	s := brittle(nil)
 	s.Monitor = bound
-	kept := MustNew(s)
+	kept := MustNewClassic(s)
 	for name, test := range map[string]struct {
 		call    func()
 		message string
@@ -315,7 +315,7 @@ func TestRegression_ControlInACallbackWithAnotherContext(t *testing.T) {
 						done = true
 						assert.NoError(t, c.do(b, ctx))
 					})
-					b = MustNew(s)
+					b = MustNewClassic(s)
 					trip(t, b)
 					assert.True(t, done)
 					assert.NoError(t, ctx.Err())
@@ -351,7 +351,7 @@ func TestControl_OnAGoroutineOfACallback(t *testing.T) {
 						assert.NoError(t, ctx.Err())
 					}
 				}
-				b = MustNew(s)
+				b = MustNewClassic(s)
 				trip(t, b)
 				assert.Equal(t, c.want, b.State())
 			})

@@ -13,10 +13,10 @@
 // # States
 //
 // A [Closed] circuit admits every call and watches the outcomes. With enough evidence it becomes [Open]: it refuses calls with a
-// [RejectedError], which errors.Is matches with [ErrRejected], for the length of a break that grows each time it opens in a row.
-// When the break is over, the next calls are probes ([HalfOpen]). A probe that fails opens the circuit again. So does a slow one,
-// unless there is a [Recovery]. When enough probes have succeeded the circuit closes: at once or, with a Recovery, along a ramp
-// ([Recovering]). A failure ends the ramp, and slow calls hold it back. [Breaker.Isolate] refuses everything until
+// [RejectedError], which errors.Is matches with [ErrRejected], for the length of a break that follows the traffic and the length of the incident.
+// When the break is over, the next calls are probes ([HalfOpen]). A probe that fails opens the circuit again; a slow one proves
+// nothing. When enough probes have succeeded the load comes back along a ramp ([Recovering]), which failed and slow calls hold
+// back, and the circuit closes. Recovery.Off closes it at once. [Breaker.Isolate] refuses everything until
 // [Breaker.Reset] ([Isolated]).
 //
 // # What counts
@@ -28,23 +28,22 @@
 //
 // # What opens the circuit
 //
-//   - ConsecutiveFailures (5) in a row;
+//   - ConsecutiveFailures (5) in a row, or more where chance brings as many;
 //   - failures / calls ≥ FailureRatio (off);
-//   - failures / calls ≥ Failures.Multiple (5) times what is normal for this dependency, and ≥ Failures.Floor (0.05);
-//   - slow / calls ≥ SlowCallRatio (0.5), where slow means longer than SlowCallThreshold (off) or than SlowCalls.Multiple (3)
-//     times what is normal for this dependency.
+//   - failures that are abnormal for this dependency, and at least Failures.Floor (0.5) of the calls since that began;
+//   - slow calls that are abnormal for it, and at least SlowCallRatio (0.5) of the calls since that began, where slow means longer
+//     than SlowCallThreshold (off) or than SlowCalls.Multiple (3) times its normal latency and SlowCalls.Floor (100 ms). Calls in
+//     flight count as they become slow.
 //
-// Ratios are judged over the last Window (30 s), once it holds MinCalls (20). What is normal is measured all the time, over a
-// window long enough that an incident opens the circuit before it can pass for normal. A measurement may make a rule stricter,
-// never looser. Evidence is cleared at every change of state; measurements never are.
+// Sequential tests decide what is abnormal, each with at most about one false alarm in 30 days. Ratios are judged over the last
+// Window (30 s), once it holds MinCalls (20). What is normal is measured all the time, over a window long enough that an incident
+// opens the circuit before it can pass for normal. [Classic] has fixed rules in place of the tests. Evidence is cleared at every change of state; measurements never are.
 //
 // # What to set
 //
 // Start with the zero [Settings] and a Name. Then look at these, in this order: Classify, if some errors are valid answers;
-// Recovery, if the dependency would go down again under its full load; SlowCallThreshold, if some latency is too long whatever is
-// normal; and WhenOpen, if callers have time to wait. Three more are off by default: Failures.FalseAlarmEvery limits how often
-// chance opens the circuit, SlowCalls.TailQuantile is for latency with two humps, and SlowCalls.Overdue notices calls that hang
-// before they end. To try settings out, use ObserveOnly on live traffic, or a [Simulation] without any.
+// FailureRatio, if less than half of the calls failing is too much; SlowCallThreshold, if some latency is too long whatever is
+// normal; and WhenOpen, if callers have time to wait. To try settings out, use ObserveOnly on live traffic, or a [Simulation] without any.
 //
 // [Breaker.Snapshot] shows everything there is to see, Settings.OnStateChange reports every change, and a [Monitor] does both for
 // many breakers. Time comes from Settings.Clock, so tests need not sleep. A breaker starts no goroutine and no ticker, and there

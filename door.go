@@ -1,9 +1,6 @@
 package breaker
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // The way in, as far as it needs no lock.
 //
@@ -15,7 +12,6 @@ import (
 type call struct {
 	ticket   ticket
 	progress progress
-	start    time.Duration // the time it began, if latency is measured
 }
 
 // progress is how far a call has come. Whoever unwinds past it can tell by that what has gone wrong.
@@ -31,34 +27,49 @@ const (
 // isProbe reports whether the call was admitted by a half-open circuit.
 func (c *call) isProbe() bool { return c.ticket.slot != noSlot && c.ticket.slot != rampSlot }
 
-// enter asks for admission.
-func (b *Breaker) enter(ctx context.Context, how manner) (c call, err error) {
+// enter asks for admission, and fills in the call.
+func (b *Breaker) enter(ctx context.Context, c *call, how manner) (err error) {
 	mustHaveContext(ctx)
 	if b == nil {
 		panic("breaker: nil *Breaker")
 	}
 	if err = ctx.Err(); err != nil {
 		b.mustBeMade()
-		return c, err
+		return err
 	}
 	w := b.present()
 	if w.isClosed() {
 		c.ticket.epoch = w.epoch()
-		if b.timed {
-			c.start = b.elapsed()
+		if !b.timed || b.takeOff(c) {
+			return nil
 		}
-		return c, nil
 	}
 	if w.state() == Open && b.refusesAtOnce(how) {
 		if err = b.refuseAtOnce(); err != nil {
-			return c, err
+			return err
 		}
 	}
 	b.mustBeMade()
-	if c.ticket, err = b.admitSlowly(ctx, how); err == nil && b.timed {
-		c.start = b.elapsed() // after any wait, and after any event that the admission delivered
+	if c.ticket, err = b.admitSlowly(ctx, how); err == nil && b.timed && c.ticket.epoch != unsampled {
+		b.takeOff(c) // after any wait, and after any event that the admission delivered
 	}
-	return c, err
+	return err
+}
+
+// takeOff begins a call, whose latency is measured from now on. It reports false where the calls in flight are due to be judged.
+func (b *Breaker) takeOff(c *call) bool {
+	now := b.elapsed()
+	c.ticket.start = now
+	f := b.flights.Load()
+	if f == nil {
+		return true
+	}
+	if f.isDue(now) {
+		return false
+	}
+	c.ticket.flights = f
+	f.begin(now)
+	return true
 }
 
 // refusesAtOnce reports whether nothing but the break decides how an open breaker answers this caller.

@@ -53,18 +53,20 @@ type failuresJSON struct {
 	Window          textDuration `json:"window,omitzero"`
 	MinSamples      int          `json:"min_samples,omitzero"`
 	Floor           float64      `json:"floor,omitzero"`
-	FalseAlarmEvery textDuration `json:"false_alarm_every,omitzero"`
+	FalseAlarmEvery disabledJSON `json:"false_alarm_every,omitzero"`
 	Off             bool         `json:"off,omitzero"`
 }
 
 type slowCallsJSON struct {
-	Multiple     float64      `json:"multiple,omitzero"`
-	Quantile     float64      `json:"quantile,omitzero"`
-	Window       textDuration `json:"window,omitzero"`
-	MinSamples   int          `json:"min_samples,omitzero"`
-	TailQuantile float64      `json:"tail_quantile,omitzero"`
-	Overdue      bool         `json:"overdue,omitzero"`
-	Off          bool         `json:"off,omitzero"`
+	Multiple        float64      `json:"multiple,omitzero"`
+	Quantile        float64      `json:"quantile,omitzero"`
+	Window          textDuration `json:"window,omitzero"`
+	MinSamples      int          `json:"min_samples,omitzero"`
+	TailQuantile    float64      `json:"tail_quantile,omitzero"`
+	Floor           disabledJSON `json:"floor,omitzero"`
+	FalseAlarmEvery disabledJSON `json:"false_alarm_every,omitzero"`
+	EndedOnly       bool         `json:"ended_only,omitzero"`
+	Off             bool         `json:"off,omitzero"`
 }
 
 type recoveryJSON struct {
@@ -72,6 +74,7 @@ type recoveryJSON struct {
 	Initial  float64      `json:"initial,omitzero"`
 	Min      textDuration `json:"min,omitzero"`
 	Max      textDuration `json:"max,omitzero"`
+	Off      bool         `json:"off,omitzero"`
 }
 
 // disabledJSON is a duration that may be Disabled, which encodes as that word.
@@ -109,6 +112,10 @@ type snapshotJSON struct {
 	NormalFailureRate *float64     `json:"normal_failure_rate,omitzero"`
 	TripRatio         float64      `json:"trip_ratio,omitzero"`
 	Evidence          float64      `json:"evidence,omitzero"`
+	SlowEvidence      float64      `json:"slow_evidence,omitzero"`
+	NormalSlowRate    *float64     `json:"normal_slow_rate,omitzero"`
+	Break             textDuration `json:"break,omitzero"`
+	BreakBasis        BreakBasis   `json:"break_basis,omitzero"`
 	Totals            totalsJSON   `json:"totals"`
 }
 

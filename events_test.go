@@ -22,7 +22,7 @@ func TestEvents_TellOfEachChange(t *testing.T) {
 	s := brittle(mock)
 	s.ConsecutiveFailures, s.ProbeSuccesses, s.OnStateChange = 2, 2, heard.add
 	s.Recovery = Recovery{Fraction: 0.5}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 
 	pass(t, b)
 	trip(t, b)
@@ -57,7 +57,7 @@ func TestEvents_NoneWithoutAChange(t *testing.T) {
 	mock, heard := clock.NewMock(), new(watchLog)
 	s := brittle(mock)
 	s.ConsecutiveFailures, s.OnStateChange = 2, heard.add
-	b := MustNew(s)
+	b := MustNewClassic(s)
 
 	trip(t, b)
 	b.Reset()
@@ -76,7 +76,7 @@ func TestEvents_DeliveredBeforeTheCallReturns(t *testing.T) {
 	mock, heard := clock.NewMock(), new(watchLog)
 	s := brittle(mock)
 	s.OnStateChange = heard.add
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	steps := []struct {
 		name string
 		do   func()
@@ -111,7 +111,7 @@ func TestEvents_OnStateChangeThenSubscribersInOrder(t *testing.T) {
 	m := new(Monitor)
 	s := brittle(clock.NewMock())
 	s.Monitor, s.OnStateChange = m, note("setting")
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	m.Subscribe(note("first"))
 	m.Subscribe(note("second"))
 	trip(t, b)
@@ -131,7 +131,7 @@ func TestEvents_OneDelivererAtATime(t *testing.T) {
 			}
 			heard.add(ctx, c)
 		}
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		var returned atomic.Bool
 		go func() {
 			trip(t, b)
@@ -195,7 +195,7 @@ func TestEvents_CallbackMayCallAnything(t *testing.T) {
 				}
 			}
 			m.Subscribe(heard.add)
-			b = MustNew(s)
+			b = MustNewClassic(s)
 			trip(t, b)
 			assert.Equal(t, test.want, heard.states())
 			assert.Equal(t, len(test.want), calls)
@@ -213,7 +213,7 @@ func TestEvents_ContextHasValuesAndNoCancellation(t *testing.T) {
 		got = append(got, ctx.Value(key{}))
 		errs = append(errs, ctx.Err())
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	with := func(v string) context.Context { return context.WithValue(context.Background(), key{}, v) }
 	ctx, cancel := context.WithDeadlineCause(with("the call"), time.Now().Add(-time.Hour), errors.New("late"))
 	defer cancel()
@@ -252,7 +252,7 @@ func TestEvents_ManyGoroutines(t *testing.T) {
 	s := brittle(nil)
 	s.Monitor = m
 	m.Subscribe(observe)
-	b := MustNew(s)
+	b := MustNewClassic(s)
 
 	var workers sync.WaitGroup
 	for worker := range 8 {

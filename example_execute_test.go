@@ -4,18 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/benbjohnson/clock"
 
 	"github.com/brownout-go/breaker"
 )
 
-// The quickest way to start: five failures in a row open the circuit, and the sixth call never reaches the dependency.
+// The quickest way to start: five failures in a row open the circuit, and the sixth call never reaches the dependency. A breaker
+// whose ConsecutiveFailures and BreakDuration are not written goes by what is normal for the dependency instead.
 func ExampleBreaker_Execute() {
 	b := breaker.MustNew(breaker.Settings{
-		Name:        "inventory",
-		BreakJitter: breaker.JitterNone, // for the output below; leave it out in a program
-		Clock:       clock.NewMock(),    // this one too
+		Name:                "inventory",
+		ConsecutiveFailures: 5,
+		BreakDuration:       15 * time.Second,
+		BreakJitter:         breaker.JitterNone, // for the output below; leave it out in a program
+		Clock:               clock.NewMock(),    // this one too
 	})
 	reserve := func(ctx context.Context) error {
 		return errors.New("connection refused")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/benbjohnson/clock"
 
@@ -20,6 +21,7 @@ func ExampleStateChange_LogValue() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
 		ConsecutiveFailures: 2,
+		BreakDuration:       15 * time.Second,
 		BreakJitter:         breaker.JitterNone,
 		OnStateChange: func(ctx context.Context, c breaker.StateChange) {
 			level := slog.LevelInfo

@@ -68,6 +68,7 @@ func Example_consumer() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "warehouse",
 		ConsecutiveFailures: 1,
+		BreakDuration:       15 * time.Second,
 		BreakJitter:         breaker.JitterNone,
 		Clock:               clock.NewMock(),
 	})

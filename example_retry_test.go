@@ -54,6 +54,7 @@ func Example_retry() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "inventory",
 		ConsecutiveFailures: 3,
+		BreakDuration:       15 * time.Second,
 		BreakJitter:         breaker.JitterNone,
 		Clock:               clk,
 	})

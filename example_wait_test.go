@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/benbjohnson/clock"
 
@@ -19,6 +20,7 @@ func ExampleBreaker_Acquire() {
 		Name:                "warehouse",
 		ConsecutiveFailures: 1,
 		BreakJitter:         breaker.JitterNone,
+		BreakDuration:       15 * time.Second,
 		Recovery:            breaker.Recovery{Fraction: 0.25},
 		MaxWaiting:          100,
 		Clock:               mock,
@@ -52,6 +54,7 @@ func ExampleSettings_whenOpen() {
 	b := breaker.MustNew(breaker.Settings{
 		Name:                "warehouse",
 		ConsecutiveFailures: 1,
+		BreakDuration:       15 * time.Second,
 		BreakJitter:         breaker.JitterNone,
 		WhenOpen:            breaker.Wait,
 		MaxWait:             breaker.Disabled, // the context alone

@@ -15,8 +15,8 @@ func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (
 	if fn == nil {
 		panic("breaker: Execute of a nil function")
 	}
-	c, err := b.enter(ctx, executing)
-	if err != nil {
+	var c call
+	if err := b.enter(ctx, &c, executing); err != nil {
 		return err
 	}
 	defer func() {
@@ -24,7 +24,11 @@ func (b *Breaker) Execute(ctx context.Context, fn func(context.Context) error) (
 			b.abandon(ctx, &c, recover())
 		}
 	}()
-	err = fn(c.context(ctx))
+	inner := ctx
+	if c.isProbe() {
+		inner = probing(ctx)
+	}
+	err = fn(inner)
 	b.finish(ctx, &c, err, nil)
 	return err
 }
@@ -41,8 +45,8 @@ func ExecuteClassified[T any](ctx context.Context, b *Breaker, fn func(context.C
 	if fn == nil {
 		panic("breaker: Execute of a nil function")
 	}
-	c, err := b.enter(ctx, executing)
-	if err != nil {
+	var c call
+	if err := b.enter(ctx, &c, executing); err != nil {
 		return value, err
 	}
 	defer func() {
@@ -50,7 +54,11 @@ func ExecuteClassified[T any](ctx context.Context, b *Breaker, fn func(context.C
 			b.abandon(ctx, &c, recover())
 		}
 	}()
-	value, err = fn(c.context(ctx))
+	inner := ctx
+	if c.isProbe() {
+		inner = probing(ctx)
+	}
+	value, err = fn(inner)
 	if classify == nil {
 		b.finish(ctx, &c, err, nil)
 	} else {
@@ -62,13 +70,8 @@ func ExecuteClassified[T any](ctx context.Context, b *Breaker, fn func(context.C
 // probeKey marks the contexts of probes.
 type probeKey struct{}
 
-// context returns the context that the function of the call is given.
-func (c *call) context(ctx context.Context) context.Context {
-	if !c.isProbe() {
-		return ctx
-	}
-	return context.WithValue(ctx, probeKey{}, true)
-}
+// probing returns the context that the function of a probe is given.
+func probing(ctx context.Context) context.Context { return context.WithValue(ctx, probeKey{}, true) }
 
 // IsProbe reports whether ctx comes from inside a function that a half-open circuit runs as a probe, by [Breaker.Execute], [Execute]
 // or [ExecuteClassified]. What becomes of the circuit hangs on such a call: the function may want to finish it although its

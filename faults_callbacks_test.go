@@ -47,7 +47,7 @@ func TestUserFunctionThatBlocks(t *testing.T) {
 						<-release
 					}
 				})
-				b := MustNew(s) // which draws a number
+				b := MustNewClassic(s) // which draws a number
 				made.Store(true)
 				go func() {
 					trip(t, b)
@@ -92,7 +92,7 @@ func TestUserFunctionThatCallsBack(t *testing.T) {
 				_ = b.Execute(t.Context(), func(context.Context) error { return errDown })
 				b.Reset()
 			})
-			b = MustNew(s)
+			b = MustNewClassic(s)
 			trip(t, b)
 			assert.True(t, called)
 			requireWord(t, b)
@@ -141,7 +141,7 @@ func TestUserCodeRunsUnderNoLock(t *testing.T) {
 			s := brittle(c)
 			s.OnCallbackError, s.WhenOpen = new(faultLog).add, Wait
 			install(&s, free)
-			b = MustNew(s)
+			b = MustNewClassic(s)
 			for range 3 {
 				trip(t, b)
 				waitInVain(t, b)
@@ -173,7 +173,7 @@ func TestUserCodeRunsUnderNoLockOnTheWay(t *testing.T) {
 	s := brittle(c)
 	s.BreakJitter, s.Random = JitterEqual, func() float64 { free(); return 0.5 }
 	s.MinCalls, s.SlowCallThreshold, s.ProbeTimeout = 1, time.Second, time.Minute
-	b = MustNew(s)
+	b = MustNewClassic(s)
 	slow := func(context.Context) error { c.advance(2 * time.Second); return nil }
 	draws := func(what string, f func()) {
 		before := b.Snapshot().Totals.Opens
@@ -202,7 +202,7 @@ func TestMonitor_ReadsNoClockUnderItsLock(t *testing.T) {
 	c := &lockWatch{free: func() { reads++; assertFree(t, &m.mu, "the monitor's lock") }}
 	s := brittle(c)
 	s.Monitor = m
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	before := reads
 	_, err := m.State()

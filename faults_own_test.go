@@ -18,9 +18,10 @@ func TestRegression_FaultOfOurOwn(t *testing.T) {
 	fail := func(context.Context) error { return errDown }
 	closed := func(t *testing.T, b *Breaker, _ *handClock) { pass(t, b) } // whose next fast success is recorded the fast way
 	noWindow := func(b *Breaker) func() {                                 // whose buckets have no width
-		window := b.machine.window
-		b.machine.window = new(ring)
-		return func() { b.machine.window = window }
+		g := b.machine.gauge()
+		window := g.window
+		g.window = ring{}
+		return func() { g.window = window }
 	}
 	noPeriod := func(b *Breaker) func() { return spoil(b, Open) }
 	for name, test := range map[string]struct {
@@ -59,7 +60,7 @@ func TestRegression_FaultOfOurOwn(t *testing.T) {
 			faults := new(faultLog)
 			s := brittle(&c)
 			s.ConsecutiveFailures, s.FailureRatio, s.MinCalls, s.OnCallbackError = 0, 0.5, 1, faults.add
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			test.enter(t, b, &c)
 			before := b.State()
 			repair := test.spoil(b)
@@ -97,7 +98,7 @@ func TestFaultOfOurOwnWhileWaiting(t *testing.T) {
 		faults := new(faultLog)
 		s := brittle(nil)
 		s.OnCallbackError = faults.add
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		a := acquireLater(t.Context(), b)
 		require.True(t, a.waiting())
@@ -124,7 +125,7 @@ func TestFaultOfOurOwnBeforeWaiting(t *testing.T) {
 			faults := new(faultLog)
 			s := brittle(&c)
 			s.OnCallbackError = faults.add
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			var repair func()
 			fault := func() { repair = spoil(b, HalfOpen) }
@@ -156,7 +157,7 @@ func TestFaultOfOurOwnWhileDelivering(t *testing.T) {
 		repair = spoil(b, Open)
 		return time.Second, nil
 	}
-	b = MustNew(s)
+	b = MustNewClassic(s)
 	trip(t, b)
 	repair()
 	require.Len(t, faults.all(), 1)

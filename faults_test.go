@@ -39,7 +39,7 @@ func TestRandomThatIsNoNumberStillSpreads(t *testing.T) {
 			for range 20 {
 				s := brittle(new(handClock))
 				s.BreakJitter, s.Random, s.OnCallbackError = JitterFull, random, new(faultLog).add
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				wait, _ := b.RetryAfter()
 				breaks[wait] = true
@@ -66,14 +66,14 @@ func TestRegression_RandomThatExitsLeaksNoSlot(t *testing.T) {
 			exits, faults := false, new(faultLog)
 			s := brittle(&c)
 			s.BreakJitter, s.OnCallbackError = JitterEqual, faults.add
-			s.SlowCallThreshold, s.SlowCalls.Overdue = time.Second, true
+			s.SlowCallThreshold = time.Second
 			s.Random = func() float64 {
 				if exits {
 					runtime.Goexit()
 				}
 				return 0
 			}
-			b := MustNew(s)
+			b := MustNew(seeingOverdue(s))
 			toProbe(t, b, &c)
 			exits = true
 			returned := false
@@ -86,7 +86,7 @@ func TestRegression_RandomThatExitsLeaksNoSlot(t *testing.T) {
 			assert.Zero(t, got.ProbesInFlight)
 			assert.Equal(t, uint64(2), got.Totals.Opens)
 			assert.Equal(t, Open, got.State)
-			b.machine.flights.check(t, 0)
+			requireFlying(t, b.machine.flights, 0)
 			require.Len(t, faults.all(), 1)
 			assert.Equal(t, errGoexit, faults.all()[0].Err)
 		})
@@ -105,7 +105,7 @@ func TestRandomThatExitsInAnAdmission(t *testing.T) {
 		}
 		return 0.5
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	toProbe(t, b, &c)
 	_, err := b.TryAcquire(t.Context())
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestRegression_RandomThatExitsWhileTheCallPanics(t *testing.T) {
 		}
 		return 0
 	}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	toProbe(t, b, &c)
 	exits = true
 	assert.PanicsWithValue(t, "probe", func() {
@@ -188,15 +188,15 @@ func TestRegression_ClockThatFailsAtTheEndOfACall(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				c, faults := new(failingClock), new(faultLog)
 				s := brittle(c)
-				s.SlowCallThreshold, s.SlowCalls.Overdue, s.OnCallbackError = time.Second, true, faults.add
-				b := MustNew(s)
+				s.SlowCallThreshold, s.OnCallbackError = time.Second, faults.add
+				b := MustNew(seeingOverdue(s))
 				toProbe(t, b, &c.handClock)
 				aside(func() { end(b, func() { c.fail = fail }) })
 				c.fail = nil
 				assertFree(t, &b.mu, "the lock")
 				got := b.Snapshot()
 				assert.Zero(t, got.ProbesInFlight)
-				b.machine.flights.check(t, 0)
+				requireFlying(t, b.machine.flights, 0)
 				if kind == "exit" && name != "panic" {
 					assert.Equal(t, Totals{Transient: 1, Ignored: 1, Opens: 1}, got.Totals)
 					pass(t, b)
@@ -248,7 +248,7 @@ func TestRegression_ContextThatPanicsAtTheEndOfACall(t *testing.T) {
 			c, faults := new(handClock), new(faultLog)
 			s := brittle(c)
 			s.OnCallbackError = faults.add
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			toProbe(t, b, c)
 			test.call(b, &spentContext{t.Context(), 1})
 			assertFree(t, &b.mu, "the lock")
@@ -285,7 +285,7 @@ func TestClockThatLeapsInEveryState(t *testing.T) {
 				c := &handClock{now: time.Unix(1_000_000, 0)}
 				s := brittle(c)
 				s.Recovery = Recovery{Fraction: 1}
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				test.enter(t, b, c)
 				p, _ := b.TryAcquire(t.Context())
 				since := b.Snapshot().Since
@@ -308,7 +308,7 @@ func TestClockThatLeapsInEveryState(t *testing.T) {
 func TestClockThatStandsStill(t *testing.T) {
 	s := brittle(new(handClock))
 	s.ConsecutiveFailures, s.FailureRatio = Disabled, 0.5
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	for range 20 {
 		pass(t, b)
 	}

@@ -1,80 +1,92 @@
 package breaker
 
 import (
-	"slices"
+	"math/bits"
+	"sync/atomic"
 	"time"
 )
 
-// flights counts the calls in flight by the bucket of time they began in, so that calls which take too long are seen before
-// they return. The buckets are as wide as those of the trip window. There are never more than maxTakeoffs: permits that nobody
-// ends cost no more than that.
+// flights counts the calls in flight by the time they began, so that calls which take too long are seen before they return, each
+// once, as it crosses the threshold. Calls begin without the lock and end under it.
+//
+// Time is cut into slots, used in turn. A slot is never zeroed: how many calls of it are in flight is the difference of two numbers
+// that only grow. Calls of an earlier round that are in flight still have crossed the threshold, so each slot keeps how many of its
+// calls have. None counts early: a slot crosses once the last call that may have begun in it has.
+//
+// When the threshold changes by more than the slots can follow, new flights take the place of these. A call ends where it began.
 type flights struct {
-	width   time.Duration // of a bucket
-	next    time.Duration // when they are due to be judged at an admission
-	buckets []takeoffs    // those with calls in flight, oldest first
+	shift   uint         // a slot is 1 << shift nanoseconds wide
+	next    atomic.Int64 // when the calls in flight are due to be judged
+	begun   [slots]atomic.Uint32
+	ended   [slots]uint32
+	crossed [slots]uint32 // in flight and past the threshold
+	judged  int64         // number of the last slot that has crossed
 }
 
-// takeoffs is the number of calls in flight that began in one bucket.
-type takeoffs struct {
-	number int64
-	calls  int
+// slots is how many of them there are. Between a tenth and a twentieth of the threshold each, they reach beyond it.
+const slots = 32
+
+// newFlights returns flights for a threshold, from now on.
+func newFlights(now, limit time.Duration) *flights {
+	f := &flights{shift: shiftFor(limit)}
+	f.judged = f.slotOf(now) - 1
+	f.next.Store(int64(now))
+	return f
 }
 
-// maxTakeoffs is how many buckets are kept apart. One more makes the two oldest one, whose calls count as begun in the later: none
-// is overdue early.
-const maxTakeoffs = 256
+// leastShift makes slots a millisecond wide at the least, or nearly: narrower ones would be due with every call.
+const leastShift = 20
 
-func newFlights(window time.Duration) *flights { return &flights{width: max(1, window/buckets)} }
+// shiftFor returns the width of the slots for a threshold: at most a tenth of it, where that is not too narrow.
+func shiftFor(limit time.Duration) uint {
+	return uint(max(leastShift, bits.Len64(uint64(limit/10))-1))
+}
 
-// begin counts a call that begins at now. It returns the low half of its bucket's number, which tells the bucket from any other
-// with a call in flight.
-func (f *flights) begin(now time.Duration) (bucket uint32) {
-	number := int64(now / f.width)
-	if last := len(f.buckets) - 1; last >= 0 && f.buckets[last].number == number {
-		f.buckets[last].calls++
-	} else {
-		f.buckets = append(f.buckets, takeoffs{number, 1})
-		f.merge()
+func (f *flights) slotOf(at time.Duration) int64 { return int64(at) >> f.shift }
+
+// begin counts a call that begins at a time for which the calls in flight are not due to be judged.
+func (f *flights) begin(at time.Duration) { f.begun[f.slotOf(at)%slots].Add(1) }
+
+// isDue reports whether the calls in flight are due to be judged at now.
+func (f *flights) isDue(now time.Duration) bool { return int64(now) >= f.next.Load() }
+
+// end counts a call that ends, and reports whether it had crossed the threshold.
+func (f *flights) end(began time.Duration) (crossed bool) {
+	n := f.slotOf(began)
+	i := n % slots
+	f.ended[i]++
+	if crossed = n <= f.judged; crossed && f.crossed[i] > 0 {
+		f.crossed[i]--
 	}
-	return uint32(number)
+	return crossed
 }
 
-// merge makes one of the two oldest buckets where there are too many.
-func (f *flights) merge() {
-	if len(f.buckets) > maxTakeoffs {
-		f.buckets[1].calls += f.buckets[0].calls
-		f.buckets = slices.Delete(f.buckets, 0, 1)
-	}
-}
-
-// end counts a call that ends, by the bucket it began in. Where that is no longer kept apart, it has become part of the oldest.
-func (f *flights) end(bucket uint32) {
-	i := len(f.buckets) - 1
-	for i > 0 && uint32(f.buckets[i].number) != bucket { // nearly every call ends soon after it began
-		i--
-	}
-	if f.buckets[i].calls--; f.buckets[i].calls == 0 {
-		f.buckets = slices.Delete(f.buckets, i, i+1)
-	}
-}
-
-// overdue returns how many calls have been in flight for longer than limit at now. A bucket counts once all that began in it
-// have, so none counts early.
-func (f *flights) overdue(now, limit time.Duration) (calls int) {
-	for _, t := range f.buckets {
-		if now-time.Duration(t.number+1)*f.width < limit {
-			break
+// judge returns how many calls have crossed the threshold by now that had not before.
+func (f *flights) judge(now, limit time.Duration) (calls uint32) {
+	current := f.slotOf(now)
+	f.next.Store((current + 1) << f.shift)
+	for last := f.slotOf(now-limit) - 1; f.judged < last; {
+		f.judged = max(f.judged+1, last-slots+1)
+		i := f.judged % slots
+		inFlight := f.begun[i].Load() - f.ended[i]
+		if inFlight > f.crossed[i] {
+			calls += inFlight - f.crossed[i]
 		}
-		calls += t.calls
+		f.crossed[i] = inFlight
 	}
 	return calls
 }
 
-// isDue reports whether a bucket has passed since an admission judged the calls in flight.
-func (f *flights) isDue(now time.Duration) bool { return now >= f.next }
+// overdue returns how many calls in flight are past the threshold.
+func (f *flights) overdue() (calls uint32) {
+	for _, n := range f.crossed {
+		calls += n
+	}
+	return calls
+}
 
-// judged takes note that an admission at now has judged them.
-func (f *flights) judged(now time.Duration) { f.next = (now/f.width + 1) * f.width }
-
-// clear forgets the calls in flight: they belong to another epoch.
-func (f *flights) clear() { f.buckets = nil }
+// fits reports whether the slots suit a threshold: each is at most a tenth of it, and they reach beyond it.
+func (f *flights) fits(limit time.Duration) bool {
+	width := time.Duration(1) << f.shift
+	return limit/10 >= width && limit>>f.shift < slots-4 || f.shift == leastShift && limit>>f.shift < slots-4
+}

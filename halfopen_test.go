@@ -281,9 +281,9 @@ func (d *driven) runs(err error) {
 }
 
 // Where calls normally take five minutes, no probe could end within the derived time-out of two: the circuit never closed again. It
-// is ten times the normal latency at least, as that was when the circuit opened.
+// is ten times the normal latency, as that was when the circuit opened.
 func TestRegression_CallsThatNormallyTakeMinutesPassHalfOpen(t *testing.T) {
-	d := drive(t, breaker.Settings{})
+	d := driveDerived(t)
 	d.usually(5 * time.Minute)
 	d.trip()
 	d.clock.Add(firstBreak)
@@ -294,6 +294,14 @@ func TestRegression_CallsThatNormallyTakeMinutesPassHalfOpen(t *testing.T) {
 		probe.Record(success)
 	}
 	d.requireState(breaker.Closed)
+}
+
+// driveDerived drives classic settings whose time-out of a probe is derived.
+func driveDerived(t *testing.T) *driven {
+	t.Helper()
+	s := breaker.Classic()
+	s.Name, s.ProbeTimeout = "orders", 0
+	return driveAsWritten(t, s)
 }
 
 // usually makes a latency the normal one.
@@ -307,7 +315,7 @@ func (d *driven) usually(latency time.Duration) {
 // A probe is lost after ten times what is normal, to the nanosecond; also in the next break, when nothing is measured any more. A
 // time-out that is written stands as it is.
 func TestRegression_DerivedProbeTimeoutFollowsTheNormalLatency(t *testing.T) {
-	d := drive(t, breaker.Settings{})
+	d := driveDerived(t)
 	d.usually(time.Minute)
 	normal, ok := d.NormalLatency()
 	require.True(t, ok)
@@ -332,13 +340,28 @@ func TestRegression_DerivedProbeTimeoutFollowsTheNormalLatency(t *testing.T) {
 	assert.Equal(t, breaker.Open, d.refused().State)
 }
 
-// A fast dependency has no shorter time-out for it.
-func TestDerivedProbeTimeoutIsNeverShorter(t *testing.T) {
-	d := drive(t, breaker.Settings{})
-	d.usually(time.Second)
-	d.halfOpen()
-	d.clock.Add(2*time.Minute - 1)
-	require.Equal(t, breaker.HalfOpen, d.refused().State)
-	d.clock.Add(1)
-	assert.Equal(t, breaker.Open, d.refused().State)
+// A fast dependency has a time-out of a second, and one that is not known has that of the longest break.
+func TestDerivedProbeTimeoutHasALeast(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		calls         int
+		normal, limit time.Duration
+	}{
+		{"fast", 20, time.Millisecond, time.Second},
+		{"just as fast", 20, 90 * time.Millisecond, time.Second},
+		{"not known", 19, time.Millisecond, 2 * time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := driveDerived(t)
+			for range test.calls {
+				d.permit().RecordLatency(success, test.normal)
+			}
+			d.halfOpen()
+			d.clock.Add(test.limit - 1)
+			require.Equal(t, breaker.HalfOpen, d.refused().State)
+			d.clock.Add(1)
+			assert.Equal(t, breaker.Open, d.refused().State)
+			assert.Equal(t, breaker.ReasonProbeTimeout, d.last().Reason)
+		})
+	}
 }

@@ -16,8 +16,8 @@ import (
 // closed.
 func TestRegression_HealthShowsBothBreakersOfOneName(t *testing.T) {
 	var monitor breaker.Monitor
-	left := breaker.MustNew(breaker.Settings{Name: "orders", Monitor: &monitor})
-	right := breaker.MustNew(breaker.Settings{Name: "orders", Monitor: &monitor})
+	left := breaker.MustNewClassic(breaker.Settings{Name: "orders", Monitor: &monitor})
+	right := breaker.MustNewClassic(breaker.Settings{Name: "orders", Monitor: &monitor})
 	left.Isolate()
 	answer := httptest.NewRecorder()
 	health(&monitor)(answer, httptest.NewRequest(http.MethodGet, "/health", nil))

@@ -195,6 +195,18 @@ func (l *latencies) quantilesAt(number int64, samples uint64) (q quantiles) {
 	return q
 }
 
+// above returns the share of the samples in the histograms that are longer than a limit, by more than the width of a counter.
+func (l *latencies) above(limit time.Duration) float64 {
+	if l.samples == 0 {
+		return 0
+	}
+	var n uint64
+	for i := counterOf(limit) + 1; i < allCounters; i++ {
+		n += l.sum(l.current(), i)
+	}
+	return float64(n) / float64(l.samples)
+}
+
 // sum returns one counter over the window when the current quarter is number.
 func (l *latencies) sum(number int64, counter int) (n uint64) {
 	half := l.histograms

@@ -300,7 +300,7 @@ func TestRegression_LongCallsThatSucceedDoNotOpen(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64, noSlowLimit},
 	} {
 		t.Run(test.latency.String(), func(t *testing.T) {
-			s := Settings{}.WithDefaults()
+			s := Classic().WithDefaults()
 			m := newMachine(&s)
 			for range 50 {
 				ticket, ok, _ := m.admit(0, passing)

@@ -29,11 +29,11 @@ var layout = []place{
 	{"jitter", "math time"},
 	{"window", "math time"},
 	{"latency", "math math/bits time"},
-	{"recovery", "cmp time"},
+	{"recovery", "cmp math time"},
 	{"settings", ""},
 	{"validate", ""},
 	{"sequential", "math time"},
-	{"flights", "slices time"},
+	{"flights", "math/bits sync/atomic time"},
 	{"probes", "math slices time"},
 	{"break", "time"},
 	{"snapshot", "time"},
@@ -233,7 +233,7 @@ func TestNoBackgroundWork(t *testing.T) {
 func TestLayoutOfTheBreakersInsides(t *testing.T) {
 	s := readSource(t)
 	onTop := []string{"monitor", "group", "simulation"}
-	holdsTheLock := []string{"breaker", "user", "refusal", "deliver", "admit", "settle", "read", "control"}
+	holdsTheLock := []string{"breaker", "user", "refusal", "deliver", "admit", "settle", "permit", "read", "control"}
 	for selector, selection := range s.info.Selections {
 		name := s.node(selector)
 		if !strings.HasSuffix(strings.TrimPrefix(selection.Recv().String(), "*"), "breaker.Breaker") {

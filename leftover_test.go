@@ -48,7 +48,7 @@ func TestNothingIsLeftOfDroppedBreakers(t *testing.T) {
 	make1000 := func() (alive []*Breaker) {
 		for range 1000 {
 			b := MustNew(Settings{
-				ConsecutiveFailures: 1, BreakDuration: time.Hour, MaxBreakDuration: time.Hour, Monitor: m, SlowCalls: SlowCalls{Overdue: true},
+				ConsecutiveFailures: 1, BreakDuration: time.Hour, MaxBreakDuration: time.Hour, Monitor: m,
 			})
 			useUp(t, b)
 			alive = append(alive, b)

@@ -19,24 +19,22 @@ const (
 
 // admit asks for admission at now.
 func (m *machine) admit(now time.Duration, who caller) (t ticket, ok bool, change *transition) {
+	if change = m.judgeFlights(now); change != nil {
+		return t, false, change
+	}
 	switch m.stateAt(now) {
 	case Closed:
 		if m.state == Recovering {
 			change = m.close(now, ReasonRampCompleted)
-		} else if m.flights != nil && m.flights.isDue(now) {
-			if m.overdueTrips(now) {
-				return t, false, m.open(now, ReasonOverdueCalls)
-			}
-			m.flights.judged(now)
 		}
-		return m.ticket(now, noSlot), true, change
+		return m.ticket(noSlot), true, change
 	case Recovering:
 		if !m.admitRamp(now, who) {
 			return t, false, nil
 		}
 		m.period.inFlight++
 		m.period.admitted = now
-		return m.ticket(now, rampSlot), true, nil
+		return m.ticket(rampSlot), true, nil
 	case HalfOpen:
 		return m.admitProbe(now, who)
 	default:
@@ -71,17 +69,10 @@ func (m *machine) admitProbe(now time.Duration, who caller) (t ticket, ok bool, 
 	if m.state == Open {
 		change = m.enter(now, HalfOpen, ReasonBreakElapsed)
 	}
-	return m.ticket(now, m.period.probes.admit(now)), true, change
+	return m.ticket(m.period.probes.admit(now)), true, change
 }
 
-// ticket begins a call at now.
-func (m *machine) ticket(now time.Duration, slot uint32) ticket {
-	t := ticket{epoch: m.epoch, slot: slot}
-	if m.flights != nil {
-		t.start = m.flights.begin(now)
-	}
-	return t
-}
+func (m *machine) ticket(slot uint32) ticket { return ticket{epoch: m.epoch, slot: slot} }
 
 func (m *machine) hasProbeSlot() bool {
 	p, inFlight := m.period, len(m.period.probes.flying)
@@ -100,21 +91,23 @@ func (m *machine) probesLost(now time.Duration) bool {
 	return ok && now >= m.timeoutOf(oldest)
 }
 
-// timeoutOf returns when a call admitted at since is as old as the probe time-out. A derived one is never so short that a call as
-// long as usual could not end in it.
+// timeoutOf returns when a call admitted at since is as old as the probe time-out.
 func (m *machine) timeoutOf(since time.Duration) time.Duration {
 	timeout := m.rules.ProbeTimeout
 	if timeout == Disabled {
 		return math.MaxInt64
 	}
-	if m.patience {
-		timeout = max(timeout, scaled(float64(m.period.usual), usualMultiple))
+	if usual := m.period.usual; m.patience && usual > 0 {
+		timeout = max(leastTimeout, scaled(float64(usual), usualMultiple))
 	}
 	return later(since, timeout)
 }
 
-// usualMultiple is how many times longer than usual a probe may take before it counts as lost, where that is derived.
-const usualMultiple = 10
+// A probe counts as lost, where that is derived, once it takes so many times longer than usual, and at least so long.
+const (
+	usualMultiple = 10
+	leastTimeout  = time.Second
+)
 
 // owesTurn reports whether the calls that have arrived have brought the first of those who wait its credit.
 func (m *machine) owesTurn() bool { return m.state == Recovering && m.period.ramp.credit >= 1 }
@@ -129,9 +122,8 @@ func (m *machine) nextAsk(now time.Duration) (at time.Duration, ok bool) {
 		oldest, ok := m.period.probes.oldest()
 		return m.timeoutOf(oldest), ok
 	case Recovering:
-		r := &m.period.ramp
 		at = m.timeoutOf(m.period.admitted)
-		if end := later(r.start, r.length); end > now || m.stateAt(now) == Closed {
+		if end := m.period.ramp.end(); end > now || m.stateAt(now) == Closed {
 			at = min(at, end)
 		}
 		return at, true

@@ -27,13 +27,13 @@ type lockstep struct {
 
 func newLockstep(t *testing.T, s Settings, seed uint64) *lockstep {
 	require.NoError(t, s.Validate())
-	s = s.WithDefaults()
+	s = Classically(s).WithDefaults()
 	l := &lockstep{t: t, random: rand.New(rand.NewPCG(seed, 0)), machine: newMachine(&s), twin: newMachine(&s)}
-	if w := l.machine.window; w != nil {
-		l.window.width = w.width
+	if s.judgesRatios() {
+		l.window.width = newRing(s.Window).width
 	}
-	if f := l.machine.failures; f != nil {
-		l.baseline.width = f.width
+	if s.keepsBaseline() {
+		l.baseline.width = newRing(s.baselineWindow()).width
 	}
 	return l
 }
@@ -141,7 +141,7 @@ func (l *lockstep) record(wasClosed bool, o Outcome, slow bool) {
 	if !o.isCall() {
 		return
 	}
-	l.baseline.add(l.now, o == Transient, false)
+	l.baseline.add(l.now, o == Transient, slow)
 	if wasClosed {
 		l.window.add(l.now, o == Transient, slow)
 	}
@@ -212,11 +212,13 @@ func (l *lockstep) checkSlots() {
 
 // checkRings checks that the rings hold what was recorded and nothing older than their windows.
 func (l *lockstep) checkRings() {
-	if w := l.machine.window; w != nil {
-		require.Equal(l.t, l.window.read(l.now), w.read(l.now))
+	g := l.machine.gauges
+	if g == nil {
+		return
 	}
-	if f := l.machine.failures; f != nil {
-		require.Equal(l.t, l.baseline.read(l.now), f.read(l.now))
+	require.Equal(l.t, l.window.read(l.now), g.window.read(l.now))
+	if g.baseline != nil {
+		require.Equal(l.t, l.baseline.read(l.now), g.baseline.read(l.now))
 	}
 }
 
@@ -237,7 +239,7 @@ func TestMachineInvariants(t *testing.T) {
 		},
 		"every setting": {
 			Recovery: Recovery{Fraction: 0.5}, Failures: Failures{FalseAlarmEvery: time.Hour, MinSamples: 20},
-			SlowCalls: SlowCalls{Overdue: true, TailQuantile: 0.75, MinSamples: 5}, MinCalls: 5, HalfOpenProbes: 3,
+			SlowCalls: SlowCalls{TailQuantile: 0.75, MinSamples: 5}, MinCalls: 5, HalfOpenProbes: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

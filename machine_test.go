@@ -21,7 +21,7 @@ type trial struct {
 func try(t *testing.T, s Settings) *trial {
 	t.Helper()
 	require.NoError(t, s.Validate())
-	s = s.WithDefaults()
+	s = Classically(s).WithDefaults()
 	return &trial{machine: newMachine(&s), t: t}
 }
 
@@ -178,17 +178,23 @@ func TestRatiosOfProbesAndOverdueCallsTripExactly(t *testing.T) {
 			require.Equal(t, ReasonProbeSlow, cohort.judgeProbes(Counts{Calls: n, Slow: k}), "%d of %d", k, n)
 			require.Equal(t, ReasonProbesSucceeded, cohort.judgeProbes(Counts{Calls: n, Slow: k - 1}), "%d of %d", k-1, n)
 
-			hang := try(t, only(func(s *Settings) {
-				s.SlowCallThreshold, s.SlowCallRatio, s.SlowCalls.Overdue, s.MinCalls = time.Second, r, true, 1
-			}))
-			for range k - 1 {
-				hang.flights.begin(0)
-			}
-			require.Zero(t, hang.slowReason(time.Minute, Counts{Calls: n - k + 1}), "%d of %d", k-1, n)
-			hang.flights.begin(0)
-			require.Equal(t, ReasonOverdueCalls, hang.slowReason(time.Minute, Counts{Calls: n - k}), "%d of %d", k, n)
+			require.Zero(t, reasonOfHang(r, k-1, n), "%d of %d", k-1, n)
+			require.Equal(t, ReasonOverdueCalls, reasonOfHang(r, k, n), "%d of %d", k, n)
 		}
 	}
+}
+
+// reasonOfHang returns why so many overdue calls of n open a circuit that a ratio of slow ones opens.
+func reasonOfHang(r float64, overdue, n int) Reason {
+	s := seeingOverdue(only(func(s *Settings) { s.SlowCallThreshold, s.SlowCallRatio, s.MinCalls = time.Second, r, 1 })).WithDefaults()
+	m, now := newMachine(&s), time.Minute
+	for range overdue {
+		m.flights.begin(0)
+	}
+	for range n - overdue {
+		m.gauge().window.at(now).add(false, false)
+	}
+	return m.overdueReason(now, m.testFlights(now))
 }
 
 // The same for what trips relative to the measured failure rate. The measured calls are so many that the ratio is the floor.
@@ -199,7 +205,7 @@ func TestRelativeRatiosTripExactly(t *testing.T) {
 				s.Failures, s.MinCalls = Failures{Floor: float64(k) / float64(n), MinSamples: 1000}, n
 			}))
 			for range 1000 {
-				x.failures.at(0).add(false, false)
+				x.gauge().baseline.at(0).add(false, false)
 			}
 			tripsAtExactly(x, k, n, ReasonRelativeFailures, Transient, 0)
 		}
@@ -271,7 +277,7 @@ func TestRelativeFailuresTrip(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			x := try(t, Settings{ConsecutiveFailures: Disabled, SlowCalls: SlowCalls{Off: true}, MinCalls: 20})
 			for i := range test.calls {
-				x.failures.at(0).add(i < test.failures, false)
+				x.gauge().baseline.at(0).add(i < test.failures, false)
 			}
 			x.now = 45 * time.Second
 			if test.trips == 0 {
@@ -297,7 +303,7 @@ func TestWindowForgetsWhatIsOld(t *testing.T) {
 	x.calls(10, Success, normal)
 	x.calls(18, Transient, normal)
 	x.trips(ReasonFailureRatio, Transient, normal)
-	assert.Zero(t, x.window.read(x.now), "the evidence served one decision")
+	assert.Zero(t, x.gauges.window.read(x.now), "the evidence served one decision")
 }
 
 func withoutStreak(c Counts) Counts {
@@ -321,9 +327,11 @@ func TestSettingsPayForWhatTheyConfigure(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := try(t, test.settings)
-			assert.Equal(t, test.window, x.window != nil, "trip window")
-			assert.Equal(t, test.failures, x.failures != nil, "failure baseline")
-			assert.Equal(t, test.latency, x.latency != nil, "latency baseline")
+			g := x.gauge()
+			assert.Equal(t, test.window, g != nil, "trip window")
+			assert.Equal(t, test.failures, g != nil && g.baseline != nil, "failure baseline")
+			assert.False(t, g != nil && (g.failures != nil || g.slowness != nil), "tests")
+			assert.Equal(t, test.latency, x.gauge() != nil && x.gauge().latency != nil, "latency baseline")
 		})
 	}
 }

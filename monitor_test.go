@@ -24,7 +24,7 @@ func monitored(m *Monitor, n int, change func(*Settings)) []*Breaker {
 		if change != nil {
 			change(&s)
 		}
-		breakers[i] = MustNew(s)
+		breakers[i] = MustNewClassic(s)
 	}
 	return breakers
 }
@@ -176,7 +176,7 @@ func TestMonitor_CancelDuringACall(t *testing.T) {
 		})
 		s := brittle(nil)
 		s.Monitor = m
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		go func() {
 			b.Isolate()
 			b.Reset()
@@ -331,7 +331,7 @@ func TestMonitor_KeepsBreakersOfOneName(t *testing.T) {
 	m.Subscribe(heard.add)
 	s := brittle(nil)
 	s.Monitor = m
-	left, right := MustNew(s), MustNew(s)
+	left, right := MustNewClassic(s), MustNewClassic(s)
 	assert.Equal(t, []*Breaker{left, right}, m.Breakers())
 	trip(t, right)
 	worst, err := m.State()

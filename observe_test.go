@@ -40,7 +40,7 @@ func TestObserve_FailingCallback(t *testing.T) {
 					m.Subscribe(test.fail)
 				}
 				m.Subscribe(heard.add)
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b) // requires that the caller's error is what comes back
 
 				assert.Equal(t, Open, b.State(), "the state stands")
@@ -68,7 +68,7 @@ func TestObserve_FailingCallbackLeavesThePanicOfTheCall(t *testing.T) {
 	s := brittle(clock.NewMock())
 	s.Monitor, s.OnStateChange, s.OnCallbackError = m, explode, new(faultLog).add
 	m.Subscribe(heard.add)
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	assert.PanicsWithValue(t, "the caller's own", func() {
 		_ = b.Execute(t.Context(), func(context.Context) error { panic("the caller's own") })
 	})
@@ -79,7 +79,7 @@ func TestObserve_FailingCallbackOfTheProbe(t *testing.T) {
 	mock := clock.NewMock()
 	s := brittle(mock)
 	s.OnStateChange, s.OnCallbackError = exit, new(faultLog).add
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	mock.Add(10 * time.Second)
 	p, err := b.TryAcquire(t.Context())
@@ -103,7 +103,7 @@ func TestObserve_FaultOfOnCallbackErrorIsSwallowed(t *testing.T) {
 				fail()
 			}
 			m.Subscribe(heard.add)
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			assert.Equal(t, 1, asked)
 			assert.Equal(t, []State{Open}, heard.states())
@@ -123,7 +123,7 @@ func TestObserve_OnCallbackErrorMayCallAnything(t *testing.T) {
 	}
 	s.OnCallbackError = func(ctx context.Context, _ *CallbackError) { assert.NoError(t, b.ResetContext(ctx)) }
 	m.Subscribe(heard.add)
-	b = MustNew(s)
+	b = MustNewClassic(s)
 	trip(t, b)
 	assert.Equal(t, []State{Open, Closed}, heard.states())
 }
@@ -135,7 +135,7 @@ func TestObserve_FaultsGoToSlogByDefault(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
 	s := brittle(clock.NewMock())
 	s.OnStateChange = explode
-	trip(t, MustNew(s))
+	trip(t, MustNewClassic(s))
 	assert.Contains(t, out.String(), "level=ERROR")
 	assert.Contains(t, out.String(), "OnStateChange panicked: boom")
 	assert.Contains(t, out.String(), "breaker.explode")
@@ -148,7 +148,7 @@ func TestObserve_FaultHasTheContextOfTheChange(t *testing.T) {
 	s := brittle(clock.NewMock())
 	s.OnStateChange = explode
 	s.OnCallbackError = func(ctx context.Context, _ *CallbackError) { got, ended = ctx.Value(key{}), ctx.Err() }
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "request 7"))
 	cancel()
 	require.NoError(t, b.IsolateContext(ctx))

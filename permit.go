@@ -21,7 +21,8 @@ func (b *Breaker) TryAcquire(ctx context.Context) (*Permit, error) {
 
 // Permit is one admitted call whose outcome the caller reports. The first of Done, Record, RecordLatency and Release ends it;
 // the later ones do nothing, from whichever goroutine they come. One that is never ended is no call, but a probe holds its place
-// until Settings.ProbeTimeout, and SlowCalls.Overdue takes it for a call that hangs. A nil or zero Permit is inert.
+// until Settings.ProbeTimeout, and it is taken for a call that hangs unless SlowCalls.EndedOnly says otherwise. A nil or zero Permit is
+// inert.
 type Permit struct {
 	breaker *Breaker
 	call    call
@@ -31,11 +32,10 @@ type Permit struct {
 // acquire fills the permit and returns it. Acquire and TryAcquire are small enough to be inlined, which keeps the permit on the
 // caller's stack.
 func (p *Permit) acquire(ctx context.Context, b *Breaker, how manner) (*Permit, error) {
-	c, err := b.enter(ctx, how)
-	if err != nil {
+	if err := b.enter(ctx, &p.call, how); err != nil {
 		return nil, err
 	}
-	p.breaker, p.call = b, c
+	p.breaker = b
 	return p, nil
 }
 
@@ -91,9 +91,19 @@ func (p *Permit) record(o Outcome, latency time.Duration) bool {
 	}()
 	end := b.end(c, o)
 	if latency == unmeasured {
-		latency = end - c.start
+		latency = end - c.ticket.start
 	}
 	return b.settle(ctx, c, b.known(ctx, o, "Record"), end, latency, nil)
+}
+
+// Answered tells that the dependency has answered, and that what the call is still in flight for, such as reading a stream, is no
+// wait for it: it is not taken for a call that hangs, however long it takes. It ends nothing: report the outcome as ever, with
+// RecordLatency if its latency is that of the answer. It may be called again, and after the end.
+func (p *Permit) Answered() {
+	if p == nil || p.breaker == nil || p.ended.Load() {
+		return
+	}
+	p.breaker.answered(&p.call)
 }
 
 // Release ends the permit as [Ignored], unless it has ended. Deferring it right after Acquire is always safe.

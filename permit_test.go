@@ -210,7 +210,7 @@ func TestLatencyEndsBeforeClassificationOfACall(t *testing.T) {
 // The probe's latency begins when it is handed out, after the event that its own admission delivered.
 func TestLatencyBeginsAfterTheEventOfTheAdmission(t *testing.T) {
 	c := drive(t, breaker.Settings{}).clock
-	b := breaker.MustNew(breaker.Settings{
+	b := breaker.MustNewClassic(breaker.Settings{
 		Clock: c, SlowCallThreshold: time.Second, BreakJitter: breaker.JitterNone, ConsecutiveFailures: 1,
 		OnStateChange: func(_ context.Context, change breaker.StateChange) {
 			if change.To == breaker.HalfOpen {

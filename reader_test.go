@@ -208,10 +208,10 @@ func TestReadersOfWhatIsOff(t *testing.T) {
 
 func TestReadersOfIdentity(t *testing.T) {
 	written := breaker.Settings{Name: "orders", Window: time.Minute}
-	b := breaker.MustNew(written)
+	b := breaker.MustNewClassic(written)
 	assert.Equal(t, "orders", b.Name())
 	assert.Equal(t, "orders", b.Snapshot().Name)
-	assert.Equal(t, written.WithDefaults(), b.Settings(), "the clock that was not given stays nil")
+	assert.Equal(t, breaker.Classically(written).WithDefaults(), b.Settings(), "the clock that was not given stays nil")
 	d := drive(t, breaker.Settings{})
 	assert.Equal(t, breaker.Clock(d.clock), d.Settings().Clock)
 }

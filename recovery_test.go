@@ -104,11 +104,11 @@ func TestReferenceExperiment(t *testing.T) {
 		want     int
 	}{
 		{"ramp", Recovery{Fraction: 0.25}, 8250},
-		{"cliff", Recovery{}, 3002},
+		{"cliff", Recovery{Off: true}, 3002},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c handClock
-			b := MustNew(Settings{BreakDuration: 5 * time.Second, BreakJitter: JitterNone, Recovery: test.recovery, Clock: &c})
+			b := MustNewClassic(Settings{BreakDuration: 5 * time.Second, BreakJitter: JitterNone, Recovery: test.recovery, Clock: &c})
 			e := experiment{breaker: b, clock: &c}
 			require.Equal(t, test.want, e.run(t))
 		})
@@ -122,8 +122,9 @@ func TestRampFor(t *testing.T) {
 		served   time.Duration
 		want     time.Duration
 	}{
-		{"no ramp", Recovery{}, time.Minute, 0},
-		{"no ramp, though bounded", Recovery{Min: time.Second, Max: time.Minute}, time.Minute, 0},
+		{"by evidence alone", Recovery{}, time.Minute, 0},
+		{"off", Recovery{Off: true, Fraction: 1}, time.Minute, 0},
+		{"by evidence alone, though bounded", Recovery{Min: time.Second, Max: time.Minute}, time.Minute, 0},
 		{"no number", Recovery{Fraction: math.NaN()}, time.Minute, 0},
 		{"a fraction", Recovery{Fraction: 0.25}, 5 * time.Second, 1250 * time.Millisecond},
 		{"more than the break", Recovery{Fraction: 2}, 5 * time.Second, 10 * time.Second},
@@ -144,7 +145,7 @@ func TestRampFor(t *testing.T) {
 
 // tenSecondRamp starts at 100 s, and three fast calls in a row raise its evidence by 0.1.
 func tenSecondRamp() ramp {
-	return newRamp(Recovery{Fraction: 1, Initial: 0.1, Min: 1, Max: time.Hour}, 3, rampStart, 10*time.Second)
+	return newRamp(Recovery{Fraction: 1, Initial: 0.1, Min: 1, Max: time.Hour}, 3, rampStart, 10*time.Second, 0)
 }
 
 const rampStart = 100 * time.Second
@@ -197,7 +198,7 @@ func TestRampNeedsEvidence(t *testing.T) {
 func TestRampEvidenceReachesOne(t *testing.T) {
 	for _, initial := range []float64{0.05, 0.1, 0.3, 1.0 / 3, 0.07, 0.999} {
 		t.Run(fmt.Sprint(initial), func(t *testing.T) {
-			r := newRamp(Recovery{Fraction: 1, Initial: initial, Min: 1, Max: time.Hour}, 1, 0, time.Second)
+			r := newRamp(Recovery{Fraction: 1, Initial: initial, Min: 1, Max: time.Hour}, 1, 0, time.Second, 0)
 			r.record(time.Second, true)
 			for range int(math.Ceil(1 / initial)) {
 				r.record(time.Second, false)
@@ -234,7 +235,7 @@ func TestRampAdmitsByCredit(t *testing.T) {
 
 // Twenty times 0.05 must be a whole credit: the first call of a default ramp is the twentieth.
 func TestRampAdmitsItsFirstCallOnTime(t *testing.T) {
-	r := newRamp(Recovery{Fraction: 1, Initial: 0.05, Min: 1, Max: time.Hour}, 2, 0, time.Second)
+	r := newRamp(Recovery{Fraction: 1, Initial: 0.05, Min: 1, Max: time.Hour}, 2, 0, time.Second, 0)
 	for offered := 1; ; offered++ {
 		r.accrue(0)
 		if r.spend() {
@@ -258,7 +259,7 @@ func TestRampLendsWhatIsMissing(t *testing.T) {
 func TestRegression_RampOfTheSmallestInitialEnds(t *testing.T) {
 	for _, initial := range []float64{1e-17, 1e-300, math.SmallestNonzeroFloat64, 1e-4, 1.0 / 1024} {
 		t.Run(fmt.Sprint(initial), func(t *testing.T) {
-			r := newRamp(Recovery{Fraction: 1, Initial: initial, Min: 1, Max: time.Hour}, 1, 0, time.Second)
+			r := newRamp(Recovery{Fraction: 1, Initial: initial, Min: 1, Max: time.Hour}, 1, 0, time.Second, 0)
 			for range 2000 {
 				r.record(time.Second, true)
 			}
@@ -276,7 +277,7 @@ func TestRegression_RecoveryOfTheSmallestInitialCloses(t *testing.T) {
 	var c handClock
 	s := brittle(&c)
 	s.SlowCallThreshold, s.Recovery = time.Second, Recovery{Fraction: 1, Initial: 1e-17}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	toProbe(t, b, &c)
 	pass(t, b)
 	c.advance(5 * time.Second)

@@ -50,7 +50,7 @@ func TestRejectionDelay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.RejectionDelay, s.WhenOpen, s.MaxWait = 2*time.Second, test.whenOpen, 3*time.Second
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				start := time.Now()
 				pass(t, b)
 				test.refuse(b)
@@ -68,7 +68,7 @@ func TestRejectionDelay_EndedByTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.RejectionDelay = time.Hour
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -86,7 +86,7 @@ func TestObserveOnly(t *testing.T) {
 		heard := new(watchLog)
 		s := brittle(nil)
 		s.ObserveOnly, s.WhenOpen, s.RejectionDelay, s.OnStateChange = true, Wait, time.Hour, heard.add
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		start := time.Now()
 		calls := func() {
 			t.Helper()
@@ -128,7 +128,7 @@ func TestObserveOnly_RampAdmitsAll(t *testing.T) {
 	mock := clock.NewMock()
 	s := brittle(mock)
 	s.ObserveOnly, s.Recovery = true, Recovery{Fraction: 1, Initial: 0.25}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	mock.Add(10 * time.Second)
 	pass(t, b)

@@ -17,17 +17,20 @@ import (
 func TestDefaults(t *testing.T) {
 	assert.Equal(t, breaker.Settings{
 		ConsecutiveFailures: 5,
-		Failures:            breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinSamples: 100, Floor: 0.05},
+		Failures:            breaker.Failures{Multiple: 5, Window: 5 * time.Minute, MinSamples: 100, Floor: 0.5, FalseAlarmEvery: 30 * 24 * time.Hour},
 		MinCalls:            20,
 		Window:              30 * time.Second,
-		SlowCalls:           breaker.SlowCalls{Multiple: 3, Quantile: 0.5, Window: 5 * time.Minute, MinSamples: 20},
-		SlowCallRatio:       0.5,
-		BreakDuration:       15 * time.Second,
-		MaxBreakDuration:    2 * time.Minute,
-		HalfOpenProbes:      1,
-		ProbeSuccesses:      2,
-		ProbeTimeout:        2 * time.Minute,
-		MaxWait:             5 * time.Minute,
+		SlowCalls: breaker.SlowCalls{
+			Multiple: 3, Quantile: 0.5, Window: 5 * time.Minute, MinSamples: 20,
+			Floor: 100 * time.Millisecond, FalseAlarmEvery: 30 * 24 * time.Hour,
+		},
+		SlowCallRatio:    0.5,
+		MaxBreakDuration: 30 * time.Second,
+		HalfOpenProbes:   1,
+		ProbeSuccesses:   2,
+		ProbeTimeout:     30 * time.Second,
+		Recovery:         breaker.Recovery{Initial: 0.05},
+		MaxWait:          5 * time.Minute,
 	}, breaker.Settings{}.WithDefaults())
 	assert.Equal(t, breaker.Recovery{Fraction: 0.25, Initial: 0.05, Min: time.Second, Max: 30 * time.Second},
 		breaker.Settings{Recovery: breaker.Recovery{Fraction: 0.25}}.WithDefaults().Recovery)
@@ -42,8 +45,8 @@ func TestDefaultsThatMove(t *testing.T) {
 		read    func(settings) time.Duration
 		want    time.Duration
 	}{
-		{"BreakDuration down to MaxBreakDuration", settings{MaxBreakDuration: time.Second}, breakDuration, time.Second},
-		{"BreakDuration stays", settings{MaxBreakDuration: 16 * time.Second}, breakDuration, 15 * time.Second},
+		{"BreakDuration stays measured", settings{MaxBreakDuration: time.Second}, breakDuration, 0},
+		{"MaxBreakDuration of a measured break", settings{}, maxBreakDuration, 30 * time.Second},
 		{"MaxBreakDuration up to BreakDuration", settings{BreakDuration: time.Hour}, maxBreakDuration, time.Hour},
 		{"MaxBreakDuration stays", settings{BreakDuration: time.Minute}, maxBreakDuration, 2 * time.Minute},
 		{"ProbeTimeout with MaxBreakDuration", settings{MaxBreakDuration: time.Hour}, probeTimeout, time.Hour},
@@ -79,18 +82,26 @@ func TestDerivedWindows(t *testing.T) {
 		failuresOff, slowCallsOff bool
 	}{
 		{"default", breaker.Settings{}, fiveMinutes, fiveMinutes, false, false},
-		{"just more than met exactly", breaker.Settings{Window: 30*time.Second + 1},
-			fiveMinutes + time.Second + 10, fiveMinutes, false, false},
-		{"both up", breaker.Settings{Window: 200 * time.Second}, 2001 * time.Second, 401 * time.Second, false, false},
-		{"an hour exactly", breaker.Settings{Window: 360 * time.Second}, 3601 * time.Second, 721 * time.Second, false, false},
-		{"more than an hour", breaker.Settings{Window: 360*time.Second + 1}, fiveMinutes, 721*time.Second + 2, true, false},
+		{"met exactly", breaker.Settings{Window: 150 * time.Second}, fiveMinutes, fiveMinutes, false, false},
+		{"just more than met exactly", breaker.Settings{Window: 150*time.Second + 1},
+			fiveMinutes + time.Second + 2, fiveMinutes + time.Second + 2, false, false},
+		{"both up", breaker.Settings{Window: 200 * time.Second}, 401 * time.Second, 401 * time.Second, false, false},
+		{"an hour exactly", breaker.Settings{Window: 30 * time.Minute}, 3601 * time.Second, 3601 * time.Second, false, false},
+		{"more than an hour", breaker.Settings{Window: 30*time.Minute + 1}, fiveMinutes, fiveMinutes, true, true},
 		{"far more", breaker.Settings{Window: time.Hour}, fiveMinutes, fiveMinutes, true, true},
-		{"a lower multiple", breaker.Settings{Window: time.Minute, Failures: breaker.Failures{Multiple: 2.5}},
-			fiveMinutes, fiveMinutes, false, false},
+		{"more than an hour for one", breaker.Settings{Window: 30*time.Minute + 1, SlowCallRatio: 0.25},
+			fiveMinutes, 1801*time.Second + 1, true, false},
+		{"a multiple, just more than met exactly", breaker.Settings{Window: 30*time.Second + 1, Failures: multiplied(0)},
+			fiveMinutes + time.Second + 10, fiveMinutes, false, false},
+		{"a multiple, an hour exactly", breaker.Settings{Window: 360 * time.Second, Failures: multiplied(0)},
+			3601 * time.Second, 721 * time.Second, false, false},
+		{"a lower multiple", breaker.Settings{
+			Window: time.Minute, Failures: breaker.Failures{Multiple: 2.5, FalseAlarmEvery: breaker.Disabled},
+		}, fiveMinutes, fiveMinutes, false, false},
 		{"a lower quantile", breaker.Settings{SlowCalls: breaker.SlowCalls{Quantile: 0.05}},
 			fiveMinutes, 601 * time.Second, false, false},
 		{"a higher slow ratio", breaker.Settings{SlowCallRatio: 1, Window: 90 * time.Second},
-			901 * time.Second, 361 * time.Second, false, false},
+			fiveMinutes, 361 * time.Second, false, false},
 		{"turned off", breaker.Settings{Window: time.Hour, Failures: breaker.Failures{Off: true}}, fiveMinutes, fiveMinutes, true, true},
 		{"written", breaker.Settings{
 			Failures: breaker.Failures{Window: time.Hour}, SlowCalls: breaker.SlowCalls{Window: 2 * time.Hour},
@@ -138,14 +149,17 @@ func randomSettings(r *rand.Rand) (s breaker.Settings) {
 	off := func() bool { return r.IntN(4) == 0 }
 	return breaker.Settings{
 		ConsecutiveFailures: number(), FailureRatio: ratio(), MinCalls: number(), Window: duration(),
-		Failures:          breaker.Failures{Multiple: multiple(), Window: duration(), MinSamples: number(), Floor: ratio(), Off: off()},
+		Failures: breaker.Failures{
+			Multiple: multiple(), Window: duration(), MinSamples: number(), Floor: ratio(), FalseAlarmEvery: duration(), Off: off(),
+		},
 		SlowCallThreshold: duration(), SlowCallRatio: ratio(),
 		SlowCalls: breaker.SlowCalls{
-			Multiple: multiple(), Quantile: ratio(), Window: duration(), MinSamples: number(), TailQuantile: ratio(), Off: off(),
+			Multiple: multiple(), Quantile: ratio(), Window: duration(), MinSamples: number(), TailQuantile: ratio(),
+			Floor: duration(), FalseAlarmEvery: duration(), EndedOnly: off(), Off: off(),
 		},
 		BreakDuration: duration(), MaxBreakDuration: duration(), BreakJitter: breaker.Jitter(r.IntN(3)),
 		HalfOpenProbes: number(), ProbeSuccesses: number(), ProbeCohort: number(), ProbeTimeout: duration(),
-		Recovery: breaker.Recovery{Fraction: ratio(), Initial: ratio(), Min: duration(), Max: duration()},
+		Recovery: breaker.Recovery{Fraction: ratio(), Initial: ratio(), Min: duration(), Max: duration(), Off: off()},
 		MaxWait:  duration(), MaxWaiting: number(), RejectionDelay: duration(),
 	}
 }
@@ -182,7 +196,9 @@ func TestRegression_RaceMetExactly(t *testing.T) {
 		{Window: 2150 * time.Second, SlowCallRatio: 0.012, SlowCalls: breaker.SlowCalls{Quantile: 0.172}},
 		{SlowCallRatio: 0.1, SlowCalls: breaker.SlowCalls{TailQuantile: 0.95}},
 		{SlowCallRatio: 0.07, SlowCalls: breaker.SlowCalls{Quantile: 0.001, Window: 4200 * time.Second}},
-		{Window: 15 * time.Second, Failures: breaker.Failures{Multiple: 1.08, Window: 32400 * time.Millisecond}},
+		{Window: 15 * time.Second, Failures: breaker.Failures{
+			Multiple: 1.08, Window: 32400 * time.Millisecond, FalseAlarmEvery: breaker.Disabled,
+		}},
 	} {
 		assert.NoError(t, s.Validate())
 		assert.NoError(t, s.WithDefaults().Validate())

@@ -21,14 +21,14 @@ func (b *Breaker) finish(ctx context.Context, c *call, err error, classify func(
 			return true
 		}
 		end := b.end(c, Success)
-		return b.settle(ctx, c, Success, end, end-c.start, nil)
+		return b.settle(ctx, c, Success, end, end-c.ticket.start, nil)
 	}
 	end := b.elapsed()
 	at, o := end, b.classify(ctx, err, classify)
 	if classify != nil || b.settings.Classify != nil {
 		at = b.elapsed() // the classifier took its time, and what is decided now is decided as of now
 	}
-	return b.settle(ctx, c, o, at, end-c.start, err)
+	return b.settle(ctx, c, o, at, end-c.ticket.start, err)
 }
 
 // passes reports whether a success has nothing to record but that it happened: nothing is sampled, and there is no streak.
@@ -50,7 +50,7 @@ func (b *Breaker) settle(ctx context.Context, c *call, o Outcome, at, latency ti
 	b.mu.Lock()
 	now := b.time.at(at)
 	counted, change := b.machine.settle(now, &c.ticket, o, latency)
-	if change != nil || c.ticket.slot != noSlot || !b.sampled {
+	if change != nil || c.ticket.slot != noSlot || !b.sampled || b.machine.flights != b.flights.Load() {
 		b.settledLocked(ctx, c, now, change, failureOf(change, o, err))
 	}
 	b.mu.Unlock()
@@ -61,6 +61,13 @@ func (b *Breaker) settle(ctx context.Context, c *call, o Outcome, at, latency ti
 	return counted
 }
 
+// answered takes a call that goes on out of those in flight: it has had its answer.
+func (b *Breaker) answered(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.ticket.land()
+}
+
 // settledLocked makes known what an outcome brought.
 func (b *Breaker) settledLocked(ctx context.Context, c *call, now time.Duration, change *transition, err error) {
 	b.commitLocked(ctx, change, err)
@@ -68,8 +75,8 @@ func (b *Breaker) settledLocked(ctx context.Context, c *call, now time.Duration,
 		b.machine.offerAnew(now)
 		b.wakeLocked()
 	}
-	if !b.sampled {
-		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed
+	if change == nil {
+		b.publishLocked() // a streak may have begun or ended, also through a probe that lands in Closed; or the threshold has moved
 	}
 }
 
@@ -115,5 +122,5 @@ func (b *Breaker) settleLast(ctx context.Context, c *call, o Outcome) {
 		o = givenUp
 	}
 	end := b.end(c, o)
-	b.settle(ctx, c, o, end, end-c.start, nil)
+	b.settle(ctx, c, o, end, end-c.ticket.start, nil)
 }

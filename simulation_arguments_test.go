@@ -13,7 +13,7 @@ import (
 // pulse is a fleet of 200 that an outage opens together.
 func pulse(j Jitter) Simulation {
 	return Simulation{
-		Settings: Settings{BreakJitter: j},
+		Settings: Classically(Settings{BreakJitter: j}),
 		Dependency: Dependency{
 			P50: 10 * time.Millisecond, P99: 50 * time.Millisecond,
 			Incidents: []Incident{{After: 20 * time.Second, For: time.Minute, Failing: 1}},
@@ -34,7 +34,7 @@ func TestArgumentJitterSpreadsProbes(t *testing.T) {
 func TestArgumentRampOutlivesTheCliff(t *testing.T) {
 	served := func(recovery Recovery) (after int, r Report) {
 		r = simulate(t, Simulation{
-			Settings: Settings{BreakDuration: 5 * time.Second, Recovery: recovery},
+			Settings: Classically(Settings{BreakDuration: 5 * time.Second, Recovery: recovery}),
 			Dependency: Dependency{
 				P50: 100 * time.Millisecond, P99: 200 * time.Millisecond, Capacity: 40, Warmup: 20 * time.Second,
 				Incidents: []Incident{{After: 20 * time.Second, For: 10 * time.Second, Failing: 1}},
@@ -70,9 +70,9 @@ func brownout(s Settings) Simulation {
 }
 
 func TestArgumentBlindBreakerMissesABrownout(t *testing.T) {
-	blind := simulate(t, brownout(Settings{SlowCalls: SlowCalls{Off: true}}))
+	blind := simulate(t, brownout(Classically(Settings{SlowCalls: SlowCalls{Off: true}})))
 	assert.Zero(t, blind.Opens)
-	seeing := simulate(t, brownout(Settings{}))
+	seeing := simulate(t, brownout(Classically(Settings{})))
 	assert.True(t, seeing.Opened)
 	assert.Less(t, seeing.TimeToOpen, 20*time.Second)
 	assert.Zero(t, seeing.FalseOpens)
@@ -82,7 +82,7 @@ func TestArgumentBlindBreakerMissesABrownout(t *testing.T) {
 // A baseline over ten seconds takes a brownout for normal before half of the trip window is slow. New refuses it; here the
 // check is bypassed to show why.
 func TestArgumentRaceLosingBaseline(t *testing.T) {
-	losing := brownout(Settings{SlowCalls: SlowCalls{Window: 10 * time.Second}})
+	losing := brownout(Classically(Settings{SlowCalls: SlowCalls{Window: 10 * time.Second}}))
 	_, err := losing.Run(t.Context())
 	require.ErrorContains(t, err, "absorb an incident")
 
@@ -92,7 +92,7 @@ func TestArgumentRaceLosingBaseline(t *testing.T) {
 	assert.Less(t, slow, 0.2, "so the window never fills with slow calls")
 	assert.Zero(t, r.Opens)
 
-	r, thresholds, slow = unchecked(t, brownout(Settings{}))
+	r, thresholds, slow = unchecked(t, brownout(Classically(Settings{})))
 	assert.Equal(t, thresholds[119], thresholds[128], "the same breaker with a window that New admits")
 	assert.GreaterOrEqual(t, slow, 0.5)
 	assert.True(t, r.Opened)

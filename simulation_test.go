@@ -173,6 +173,7 @@ func TestSimulationFleet(t *testing.T) {
 // Five failures in a row open a breaker; a breaker of the fleet opens on its own failures alone.
 func TestSimulationFleetHasABreakerForEach(t *testing.T) {
 	s := steady(20, 10*time.Second)
+	s.Settings = Classic()
 	s.Breakers = 50
 	s.Dependency.P50 = time.Microsecond // so that no call is in flight when its breaker opens
 	s.Dependency.Incidents = []Incident{{5 * time.Second, 5 * time.Second, 1, 1}}
@@ -191,6 +192,7 @@ func TestSimulationFleetHasABreakerForEach(t *testing.T) {
 
 func TestSimulationTimesOut(t *testing.T) {
 	s := steady(10, 20*time.Second)
+	s.Settings = Classic()
 	s.Dependency.Incidents = []Incident{{10 * time.Second, 10 * time.Second, 1e9, 0}}
 	for timeout, want := range map[time.Duration]time.Duration{0: time.Minute, 3 * time.Second: 3 * time.Second} {
 		s.Timeout = timeout

@@ -38,7 +38,7 @@ func TestBreakOfASlowSuccessIsJittered(t *testing.T) {
 				s.Random = func() float64 { drawn++; return 0.5 }
 			})
 			test.with(&s)
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			for range 10 {
 				report(t, b, Success, test.fast)
 			}
@@ -55,7 +55,7 @@ func TestBreakOfASlowSuccessIsJittered(t *testing.T) {
 // The threshold of a baseline that turns over with the call itself decides, in both directions.
 func TestBreakOfASuccessThatMovesTheThreshold(t *testing.T) {
 	c, drawn := new(handClock), 0
-	b := MustNew(only(func(s *Settings) {
+	b := MustNewClassic(only(func(s *Settings) {
 		s.MinCalls, s.SlowCallRatio, s.BreakDuration, s.BreakJitter, s.Clock = 1, 0.5, 8*time.Second, JitterEqual, c
 		s.SlowCalls = SlowCalls{MinSamples: 10, Multiple: 2}
 		s.Random = func() float64 { drawn++; return 0.5 }
@@ -75,7 +75,7 @@ func TestBreakOfASuccessThatMovesTheThreshold(t *testing.T) {
 // and not for a slow probe or a slow call of a ramp.
 func TestSlowSuccessThatCannotOpenDrawsNothing(t *testing.T) {
 	c, drawn := new(handClock), 0
-	b := MustNew(only(func(s *Settings) {
+	b := MustNewClassic(only(func(s *Settings) {
 		s.ConsecutiveFailures, s.ProbeSuccesses, s.BreakJitter, s.Clock = 1, 1, JitterEqual, c
 		s.SlowCalls = SlowCalls{MinSamples: 10, Multiple: 2}
 		s.Recovery = Recovery{Fraction: 1}
@@ -103,7 +103,7 @@ func TestSlowSuccessThatCannotOpenDrawsNothing(t *testing.T) {
 // The number of opens in a row saturates where every platform can still hold it.
 func TestOpensSaturate(t *testing.T) {
 	c := new(handClock)
-	b := MustNew(brittle(c))
+	b := MustNewClassic(brittle(c))
 	b.machine.opens = 1<<31 - 2
 	for range 3 {
 		trip(t, b)
@@ -116,9 +116,9 @@ func TestOpensSaturate(t *testing.T) {
 // that the slow ones alone would do, is for the next recording to judge.
 func TestAdmissionOpensForOverdueCallsAlone(t *testing.T) {
 	c := new(handClock)
-	b := MustNew(only(func(s *Settings) {
-		s.SlowCallThreshold, s.SlowCalls.Overdue, s.MinCalls, s.Window, s.Clock = time.Second, true, 10, 10*time.Second, c
-	}))
+	b := MustNew(seeingOverdue(only(func(s *Settings) {
+		s.SlowCallThreshold, s.MinCalls, s.Window, s.Clock = time.Second, 10, 10*time.Second, c
+	})))
 	for range 11 {
 		report(t, b, Success, 0)
 	}
@@ -141,7 +141,7 @@ func TestLateSlowSuccessDrawsNothing(t *testing.T) {
 	s := brittle(&c)
 	s.SlowCallThreshold, s.MinCalls = time.Second, 1
 	s.BreakJitter, s.Random = JitterFull, func() float64 { draws++; return 0.5 }
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	late, err := b.TryAcquire(t.Context())
 	require.NoError(t, err)
 	trip(t, b)

@@ -26,8 +26,13 @@ type Snapshot struct {
 	// NormalFailureRate is the measured failure rate; nil: unknown.
 	NormalFailureRate *float64
 	TripRatio         float64 // the failure ratio that trips now; 0: none in force
-	Evidence          float64 // of Failures.FalseAlarmEvery, as a fraction of what trips, in [0, 1]
-	Totals            Totals  // since the breaker was made
+	Evidence          float64 // of the test on failures, as a fraction of what trips, in [0, 1]
+	SlowEvidence      float64 // of the test on slow calls, likewise
+	// NormalSlowRate is the measured share of slow calls; nil: unknown.
+	NormalSlowRate *float64
+	Break          time.Duration // being served, or served last; 0 while Closed
+	BreakBasis     BreakBasis    // why it is as long as it is, before jitter
+	Totals         Totals        // since the breaker was made
 }
 
 // Totals count since the breaker was made. Nothing resets them.

@@ -34,12 +34,12 @@ func TestSnapshotAsJSON(t *testing.T) {
 		}`},
 		{"open", func(d *driven) { d.trip(); d.clock.Add(2500 * time.Millisecond); d.refused() }, `{
 			"name": "orders", "state": "open", "reason": "consecutive-failures", "since": "1970-01-01T00:00:00Z",
-			"opened_at": "1970-01-01T00:00:00Z", "retry_after": "12.5s", "admitted_fraction": 0,
+			"opened_at": "1970-01-01T00:00:00Z", "retry_after": "12.5s", "break": "15s", "break_basis": "written", "admitted_fraction": 0,
 			"totals": {"successes":0,"transient":5,"throttled":0,"permanent":0,"ignored":0,"slow":0,"discarded":0,"rejected":1,"opens":1}
 		}`},
 		{"half-open", func(d *driven) { d.halfOpen().Record(success); d.permit() }, `{
 			"name": "orders", "state": "half-open", "reason": "break-elapsed", "since": "1970-01-01T00:00:15Z",
-			"opened_at": "1970-01-01T00:00:00Z", "admitted_fraction": 0, "probes_in_flight": 1, "probe_successes": 1,
+			"opened_at": "1970-01-01T00:00:00Z", "break": "15s", "break_basis": "written", "admitted_fraction": 0, "probes_in_flight": 1, "probe_successes": 1,
 			"counts": {"calls":1,"failures":0,"slow":0,"consecutive_failures":0},
 			"totals": {"successes":1,"transient":5,"throttled":0,"permanent":0,"ignored":0,"slow":0,"discarded":0,"rejected":0,"opens":1}
 		}`},

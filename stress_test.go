@@ -62,7 +62,7 @@ func TestStress(t *testing.T) {
 		}),
 		"beyond": stressed(func(s *Settings) {
 			s.Failures.FalseAlarmEvery = time.Hour
-			s.SlowCalls = SlowCalls{TailQuantile: 0.75, Overdue: true}
+			s.SlowCalls = SlowCalls{TailQuantile: 0.75}
 			s.WhenOpen, s.MaxWait = Wait, 5*time.Millisecond
 		}),
 		"clock that leaps":  stressed(func(s *Settings) { s.Clock = new(leapingClock) }),
@@ -112,7 +112,7 @@ func newStorm(t *testing.T, s Settings) *storm {
 	m := new(Monitor)
 	s.OnStateChange, s.OnCallbackError, s.Monitor = st.misbehave, st.fault, m
 	m.Subscribe(st.hear)
-	st.b = MustNew(s)
+	st.b = MustNewClassic(s)
 	return st
 }
 

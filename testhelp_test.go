@@ -111,3 +111,42 @@ func pastBreak(t testing.TB, b *Breaker) {
 	time.Sleep(wait)
 	synctest.Wait()
 }
+
+// Classically returns settings with the rules of Classic where they leave the choice, and everything else as it is.
+func Classically(s Settings) Settings {
+	setDefault(&s.Failures.FalseAlarmEvery, Disabled)
+	setDefault(&s.SlowCalls.FalseAlarmEvery, Disabled)
+	s.SlowCalls.EndedOnly = true
+	if s.BreakDuration == 0 {
+		s.BreakDuration = 15 * time.Second
+		if s.MaxBreakDuration > 0 {
+			s.BreakDuration = min(s.BreakDuration, s.MaxBreakDuration)
+		}
+	}
+	if s.ProbeTimeout == 0 {
+		s.ProbeTimeout = s.WithDefaults().MaxBreakDuration
+	}
+	if s.Recovery == (Recovery{}) {
+		s.Recovery.Off = true
+	}
+	return s
+}
+
+// MustNewClassic is MustNew of classic settings.
+func MustNewClassic(s Settings) *Breaker { return MustNew(Classically(s)) }
+
+// seeingOverdue is Classically, with calls in flight counted as well.
+func seeingOverdue(s Settings) Settings {
+	s = Classically(s)
+	s.SlowCalls.EndedOnly = false
+	return s
+}
+
+// requireFlying checks how many calls the flights hold.
+func requireFlying(t testing.TB, f *flights, calls uint32) {
+	t.Helper()
+	for i := range f.begun {
+		calls -= f.begun[i].Load() - f.ended[i]
+	}
+	require.Zero(t, calls, "calls in flight")
+}

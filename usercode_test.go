@@ -42,7 +42,7 @@ func TestUserCodeMayUseTheBreaker(t *testing.T) {
 			p.Release()
 		}
 	}
-	b = breaker.MustNew(breaker.Settings{
+	b = breaker.MustNewClassic(breaker.Settings{
 		ConsecutiveFailures: 2, Clock: c, SlowCallThreshold: time.Second,
 		Classify:      func(error) breaker.Outcome { use("Classify"); return transient },
 		Random:        func() float64 { use("Random"); return 0.5 },
@@ -76,7 +76,7 @@ func TestRandomThatIsOutOfRange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var heard faults
-			b := breaker.MustNew(breaker.Settings{
+			b := breaker.MustNewClassic(breaker.Settings{
 				ConsecutiveFailures: 1, Random: test.random, OnCallbackError: heard.hear, Clock: drive(t, breaker.Settings{}).clock,
 			})
 			require.Equal(t, errDown, b.Execute(t.Context(), func(context.Context) error { return errDown }))

@@ -18,10 +18,6 @@ func (s Settings) Validate() error {
 	d := s.WithDefaults()
 	c.failureRace(&s, &d)
 	c.latencyRace(&s, &d)
-	if d.SlowCalls.Overdue && !d.judgesSlowness() {
-		c.add("SlowCalls.Overdue", true,
-			"nothing is slow, so no call in flight is: write Settings.SlowCallThreshold, or turn on SlowCalls")
-	}
 	if d.ConsecutiveFailures == Disabled && !d.judgesRatios() {
 		c.add("Settings.ConsecutiveFailures", s.ConsecutiveFailures,
 			"every trip is off: turn on one of ConsecutiveFailures, FailureRatio, Failures, SlowCallThreshold and SlowCalls")
@@ -97,9 +93,7 @@ func (c *checker) trips(s *Settings) {
 	notNegative(c, "Failures.Window", s.Failures.Window)
 	notNegative(c, "Failures.MinSamples", s.Failures.MinSamples)
 	c.upTo("Failures.Floor", s.Failures.Floor, 1, "the default")
-	if every := s.Failures.FalseAlarmEvery; every != 0 && every < time.Hour {
-		c.add("Failures.FalseAlarmEvery", every, "must be at least 1h0m0s, or 0 for off")
-	}
+	c.falseAlarms("Failures.FalseAlarmEvery", s.Failures.FalseAlarmEvery)
 	notNegative(c, "Settings.MinCalls", s.MinCalls)
 	if s.Window != 0 && s.Window < time.Millisecond {
 		c.add("Settings.Window", s.Window, "must be at least 1ms, or 0 for the default")
@@ -110,7 +104,15 @@ func (c *checker) trips(s *Settings) {
 	notNegative(c, "SlowCalls.Window", s.SlowCalls.Window)
 	notNegative(c, "SlowCalls.MinSamples", s.SlowCalls.MinSamples)
 	c.tailQuantile(s.SlowCalls)
+	c.falseAlarms("SlowCalls.FalseAlarmEvery", s.SlowCalls.FalseAlarmEvery)
+	orDisabled(c, "SlowCalls.Floor", s.SlowCalls.Floor)
 	c.upTo("Settings.SlowCallRatio", s.SlowCallRatio, 1, "the default")
+}
+
+func (c *checker) falseAlarms(field string, every time.Duration) {
+	if every != 0 && every != Disabled && every < time.Hour {
+		c.add(field, every, "must be at least 1h0m0s, 0 for the default, or Disabled")
+	}
 }
 
 func (c *checker) tailQuantile(s SlowCalls) {
@@ -138,7 +140,7 @@ func (c *checker) breaks(s *Settings) {
 
 func (c *checker) recovery(r Recovery) {
 	if !(r.Fraction >= 0 && r.Fraction <= math.MaxFloat64) {
-		c.add("Recovery.Fraction", r.Fraction, "must be a positive finite number, or 0 for no ramp")
+		c.add("Recovery.Fraction", r.Fraction, "must be a positive finite number, or 0 for a ramp by evidence alone")
 	}
 	if r.Initial != 0 && !(r.Initial > 0 && r.Initial < 1) {
 		c.add("Recovery.Initial", r.Initial, "must be in (0, 1), or 0 for the default")
@@ -148,8 +150,8 @@ func (c *checker) recovery(r Recovery) {
 	if r.Max > 0 && r.Min > r.Max {
 		c.add("Recovery.Min", r.Min, "must not exceed Recovery.Max, which is %v", r.Max)
 	}
-	if r.Fraction == 0 && r != (Recovery{}) {
-		c.add("Recovery.Fraction", r.Fraction, "no ramp, yet Recovery.Initial, Recovery.Min or Recovery.Max is written: set Fraction as well")
+	if r.Fraction == 0 && !r.Off && (r.Min != 0 || r.Max != 0) {
+		c.add("Recovery.Fraction", r.Fraction, "no length, yet Recovery.Min or Recovery.Max is written: set Fraction as well")
 	}
 }
 
@@ -168,9 +170,9 @@ func (c *checker) failureRace(s, d *Settings) {
 	}
 	left, lasts := "Failures.Window / Failures.Multiple", float64(d.Failures.Window)/d.Failures.Multiple
 	resolve := "raise Failures.Window, or lower Failures.Multiple or Settings.Window"
-	if d.testsSequentially() {
+	if d.testsFailures() {
 		left, lasts = "Failures.Window", float64(d.Failures.Window)
-		resolve = "raise Failures.Window, lower Settings.Window, or turn off Failures.FalseAlarmEvery"
+		resolve = "raise Failures.Window or lower Settings.Window"
 	}
 	need := d.Failures.need(d.Window)
 	if s.Failures.Window == 0 {

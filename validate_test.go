@@ -89,9 +89,12 @@ func TestNegativesNaNAndInfinitiesAreProblems(t *testing.T) {
 	assert.Greater(t, fields, 25, "the fields were found")
 }
 
-// Disabled turns off three fields; elsewhere it is a problem.
+// Disabled turns off six fields; elsewhere it is a problem.
 func TestDisabled(t *testing.T) {
-	mayBe := []string{"Settings.ConsecutiveFailures", "Settings.ProbeTimeout", "Settings.MaxWait"}
+	mayBe := []string{
+		"Settings.ConsecutiveFailures", "Settings.ProbeTimeout", "Settings.MaxWait",
+		"Failures.FalseAlarmEvery", "SlowCalls.FalseAlarmEvery", "SlowCalls.Floor",
+	}
 	numberFields(func(path string, set func(*settings, float64), _ reflect.Type) {
 		var s settings
 		set(&s, breaker.Disabled)
@@ -182,9 +185,9 @@ func TestConflicts(t *testing.T) {
 			"Settings.BreakDuration", "Settings.MaxBreakDuration"},
 		{"ramp lengths", settings{Recovery: ramping{Fraction: 1, Min: time.Minute, Max: time.Minute - 1}},
 			"Recovery.Min", "Recovery.Max"},
-		{"an initial fraction without a ramp", settings{Recovery: ramping{Initial: 0.1}}, "Recovery.Fraction", "Recovery.Initial"},
-		{"a shortest ramp without a ramp", settings{Recovery: ramping{Min: 1}}, "Recovery.Fraction", "Recovery.Min"},
-		{"a longest ramp without a ramp", settings{Recovery: ramping{Max: 1}}, "Recovery.Fraction", "Recovery.Max"},
+		{"a shortest ramp without a length", settings{Recovery: ramping{Min: 1}}, "Recovery.Fraction", "Recovery.Min"},
+		{"a longest ramp without a length", settings{Recovery: ramping{Max: 1}}, "Recovery.Fraction", "Recovery.Max"},
+		{"both without a length", settings{Recovery: ramping{Initial: 0.1, Min: 1, Max: 1}}, "Recovery.Fraction", "Recovery.Min"},
 		{"tail and ratio", settings{SlowCalls: slowCalls{TailQuantile: 0.74}}, "SlowCalls.TailQuantile", "Settings.SlowCallRatio"},
 		{"no trip", settings{
 			ConsecutiveFailures: breaker.Disabled, Failures: failures{Off: true}, SlowCalls: slowCalls{Off: true},
@@ -198,6 +201,20 @@ func TestConflicts(t *testing.T) {
 			require.Contains(t, got, test.field)
 			assert.Contains(t, got[test.field].Message, test.other)
 		})
+	}
+}
+
+// The fraction at the start is that of every ramp, and what is off needs no length.
+func TestRecoveryWithoutALength(t *testing.T) {
+	for _, r := range []ramping{
+		{Initial: 0.1},
+		{Off: true, Min: 1},
+		{Off: true, Max: 1},
+		{Off: true, Initial: 0.1, Min: 1, Max: 2},
+	} {
+		s := settings{Recovery: r}
+		require.NoError(t, s.Validate(), "%+v", r)
+		assert.NoError(t, s.WithDefaults().Validate(), "%+v", r)
 	}
 }
 
@@ -216,6 +233,11 @@ func TestOneTripIsEnough(t *testing.T) {
 	}
 }
 
+// multiplied is the trip at a multiple of the measured rate, without the test.
+func multiplied(window time.Duration) failures {
+	return failures{Window: window, FalseAlarmEvery: breaker.Disabled}
+}
+
 // A baseline that absorbs the incident before the trip window has filled cannot trip: both sides and the knobs are named.
 func TestRaces(t *testing.T) {
 	for _, test := range []struct {
@@ -224,13 +246,19 @@ func TestRaces(t *testing.T) {
 		field    string // empty: the race is won
 		says     []string
 	}{
-		{"failures, met exactly", settings{Failures: failures{Window: 5 * time.Minute}}, "", nil},
-		{"failures, missed by a nanosecond", settings{Failures: failures{Window: 5*time.Minute - 1}}, "Failures.Window", nil},
-		{"failures", settings{Failures: failures{Window: time.Minute}}, "Failures.Window",
+		{"the test, met exactly", settings{Failures: failures{Window: time.Minute}}, "", nil},
+		{"the test, missed by a nanosecond", settings{Failures: failures{Window: time.Minute - 1}}, "Failures.Window", nil},
+		{"the test", settings{Failures: failures{Window: 40 * time.Second}}, "Failures.Window",
+			[]string{"Failures.Window is 40 s", "2 × Settings.Window is 60 s", "raise Failures.Window or lower Settings.Window"}},
+		{"the test, not derived past an hour", settings{Window: 30*time.Minute + 1, Failures: failures{MinSamples: 50}},
+			"Failures.Window", []string{"3600", "raise Failures.Window or lower Settings.Window"}},
+		{"failures, met exactly", settings{Failures: multiplied(5 * time.Minute)}, "", nil},
+		{"failures, missed by a nanosecond", settings{Failures: multiplied(5*time.Minute - 1)}, "Failures.Window", nil},
+		{"failures", settings{Failures: multiplied(time.Minute)}, "Failures.Window",
 			[]string{"Failures.Window / Failures.Multiple is 12 s", "2 × Settings.Window is 60 s",
 				"raise Failures.Window", "lower Failures.Multiple or Settings.Window"}},
 		{"failures, off", settings{Failures: failures{Window: time.Minute, Off: true}}, "", nil},
-		{"failures, not derived past an hour", settings{Window: 360*time.Second + 1, Failures: failures{MinSamples: 50}},
+		{"failures, not derived past an hour", settings{Window: 360*time.Second + 1, Failures: multiplied(0)},
 			"Failures.Window",
 			[]string{"3600", "Failures.Multiple", "Settings.Window"}},
 		{"latency, met exactly", settings{SlowCalls: slowCalls{Window: time.Minute}}, "", nil},
@@ -241,7 +269,9 @@ func TestRaces(t *testing.T) {
 		{"latency, off", settings{SlowCalls: slowCalls{Window: time.Second, Off: true}}, "", nil},
 		{"latency, not derived past an hour", settings{SlowCalls: slowCalls{Quantile: 0.001}}, "SlowCalls.Window",
 			[]string{"30000 s", "3600 s", "Settings.SlowCallRatio", "Settings.Window"}},
-		{"a product that overflows", settings{Failures: failures{Multiple: math.MaxFloat64}}, "Failures.Window", nil},
+		{"a product that overflows", settings{
+			Failures: failures{Multiple: math.MaxFloat64, FalseAlarmEvery: breaker.Disabled},
+		}, "Failures.Window", nil},
 		{"the longest window of all", settings{Window: math.MaxInt64, Failures: failures{Window: math.MaxInt64}}, "Failures.Window", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,8 +13,17 @@ func (m *machine) snapshot(now time.Duration) Snapshot {
 	if limit := m.slowLimitAt(now); limit != noSlowLimit {
 		s.SlowThreshold = limit
 	}
-	if m.test != nil {
-		s.Evidence = m.test.evidence(now, m.failures)
+	if g := m.gauges; g != nil && g.failures != nil {
+		s.Evidence = g.failures.evidence(now, g.baseline)
+	}
+	if g := m.gauges; g != nil && g.slowness != nil {
+		s.SlowEvidence = g.slowness.evidence(now, g.baseline)
+	}
+	if rate, ok := m.normalSlowRate(now); ok {
+		s.NormalSlowRate = &rate
+	}
+	if m.period != nil && s.State != Closed && s.State != Isolated {
+		s.Break, s.BreakBasis = m.period.breakFor, m.period.basis
 	}
 	if rate, ok := m.normalFailureRate(now); ok {
 		s.NormalFailureRate = &rate

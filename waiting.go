@@ -86,7 +86,7 @@ func (b *Breaker) await(ctx context.Context, a answer) (ticket, error) {
 // alarm returns a channel that tells the first in the line when to ask again, nil for the others and where time alone brings
 // nothing.
 func (b *Breaker) alarm(ctx context.Context, w *waiter) (alarm <-chan time.Time) {
-	for range alarms {
+	for range attempts {
 		asked := b.elapsed()
 		wait, ok := b.untilNextAsk(w, asked)
 		if !ok {
@@ -101,5 +101,5 @@ func (b *Breaker) alarm(ctx context.Context, w *waiter) (alarm <-chan time.Time)
 	return alarm
 }
 
-// alarms is how often an alarm is set anew for a clock that goes on meanwhile. One that never stands still gets the last.
-const alarms = 3
+// attempts is how often an alarm is set anew for a clock that goes on meanwhile. One that never stands still gets the last.
+const attempts = 3

@@ -59,7 +59,7 @@ func TestWaiting_DoesNotPoll(t *testing.T) {
 				c := new(countingClock)
 				s := brittle(c)
 				s.BreakDuration, s.MaxWait, s.Recovery = time.Hour, Disabled, Recovery{Fraction: 0.5, Initial: 0.001, Max: time.Hour}
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				test.wait(t, b)
 				before := c.alarms.Load()
 				ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +89,7 @@ func TestWaiting_RefusedCallsWakeNobody(t *testing.T) {
 				c := new(countingClock)
 				s := brittle(c)
 				s.MaxWait = Disabled
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				switch state {
 				case Isolated:
@@ -123,7 +123,7 @@ func TestWaiting_NothingIsLost(t *testing.T) {
 				s := brittle(nil)
 				s.HalfOpenProbes, s.ProbeSuccesses, s.Recovery, s.MaxWait = 2, 3, recovery, Disabled
 				s.MaxBreakDuration, s.ProbeTimeout = 20*time.Second, time.Minute
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				var all sync.WaitGroup
 				crowd(t, &all, b, rand.New(rand.NewPCG(seed, 1)))
 				all.Go(func() {
@@ -193,7 +193,7 @@ func TestRegression_AlarmDoesNotSpinWithAClockThatGoesOn(t *testing.T) {
 				c := &creepingClock{step: step}
 				s := brittle(c)
 				s.BreakDuration, s.MaxBreakDuration, s.MaxWait = 24*time.Hour, 24*time.Hour, Disabled
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				c.reads = 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -28,7 +28,7 @@ func hearTelling(t *testing.T, s Settings, longBefore bool) *telling {
 			<-x.release
 		}
 	}
-	x.breaker = MustNew(s)
+	x.breaker = MustNewClassic(s)
 	trip(t, x.breaker)
 	time.Sleep(s.BreakDuration)
 	_, err := x.breaker.TryAcquire(t.Context()) // a probe that is forgotten
@@ -144,7 +144,7 @@ func TestObserverGoesBeforeTheWaiterThatTellsIt(t *testing.T) {
 				p.Release()
 			}
 		}
-		b = MustNew(s)
+		b = MustNewClassic(s)
 		trip(t, b)
 		time.Sleep(10 * time.Second)
 		_, err := b.TryAcquire(t.Context())
@@ -176,7 +176,7 @@ func TestRegression_WaitThatItsContextEndsSaysSo(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := brittle(nil)
 					s.WhenOpen = Wait
-					b := MustNew(s)
+					b := MustNewClassic(s)
 					trip(t, b)
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 					defer cancel()
@@ -207,7 +207,7 @@ func TestRegression_OuterBreakerIgnoresAWaitThatEnded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.WhenOpen = Wait
-				inner, outer := MustNew(s), MustNew(brittle(nil))
+				inner, outer := MustNewClassic(s), MustNewClassic(brittle(nil))
 				trip(t, inner)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

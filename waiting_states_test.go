@@ -13,7 +13,7 @@ import (
 
 func TestWaiting_IsolatedWaitsForReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		trip(t, b)
 		first := acquireLater(t.Context(), b)
 		b.Isolate()
@@ -32,7 +32,7 @@ func TestWaiting_IsolatedWaitsForReset(t *testing.T) {
 
 func TestWaiting_ResetServesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		trip(t, b)
 		callers := make([]*admission, 100)
 		for i := range callers {
@@ -53,7 +53,7 @@ func TestWaiting_LostProbe(t *testing.T) {
 		heard := new(watchLog)
 		s := brittle(nil)
 		s.ProbeTimeout, s.OnStateChange = time.Minute, heard.add
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 		pastBreak(t, b)
@@ -86,7 +86,7 @@ func TestWaiting_FreedProbeSlot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.ProbeSuccesses = 2
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 				pastBreak(t, b)
@@ -106,7 +106,7 @@ func TestWaiting_RampWithNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.Recovery = Recovery{Fraction: 1, Initial: 0.01}
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		var all sync.WaitGroup
 		for range 200 {
@@ -132,7 +132,7 @@ func TestWaiting_RampCallThatHangs(t *testing.T) {
 		s := brittle(nil)
 		s.Recovery, s.ProbeTimeout = Recovery{Fraction: 6}, 4*time.Second
 		s.Recovery.Max = time.Hour
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		time.Sleep(10 * time.Second)
 		pass(t, b)
@@ -153,7 +153,7 @@ func onRamp(t *testing.T, r Recovery) *Breaker {
 	t.Helper()
 	s := brittle(nil)
 	s.Recovery = r
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	time.Sleep(10 * time.Second)
 	pass(t, b)
@@ -180,7 +180,7 @@ func TestWaiting_RampHeldDownByEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.Recovery, s.SlowCallThreshold = Recovery{Fraction: 0.1, Initial: 0.2}, time.Second
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		time.Sleep(10 * time.Second)
 		pass(t, b)
@@ -275,7 +275,7 @@ func TestWaiting_BreakIsReplaced(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return test.answer, nil
 				}
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				go trip(t, b)
 				synctest.Wait()
 				p, err := b.Acquire(t.Context())
@@ -293,7 +293,7 @@ func TestWaiting_IsNoLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.SlowCallThreshold, s.WhenOpen = time.Second, Wait
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		pass(t, b)
 		assert.Equal(t, Closed, b.State())
@@ -320,7 +320,7 @@ func TestRegression_ObserverThatWaitsBehindTheWaiterThatTellsIt(t *testing.T) {
 					}
 				}
 				s.WhenOpen = Wait
-				b = MustNew(s)
+				b = MustNewClassic(s)
 				trip(t, b)
 				time.Sleep(10 * time.Second)
 				_, err := b.TryAcquire(t.Context()) // a probe that is forgotten

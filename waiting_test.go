@@ -42,7 +42,7 @@ func TestWaiting_ServedWhenTheBreakEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.WhenOpen = Wait
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				start := time.Now()
 				require.NoError(t, test.do(b))
@@ -61,7 +61,7 @@ func TestWaiting_WhoWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.WhenOpen = when
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				start := time.Now()
 				_, err := b.TryAcquire(t.Context())
@@ -82,7 +82,7 @@ func TestWaiting_WhoWaits(t *testing.T) {
 
 func TestWaiting_ContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		trip(t, b)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		timed, stop := context.WithTimeout(t.Context(), 3*time.Second)
@@ -118,7 +118,7 @@ func TestWaiting_MaxWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.BreakDuration, s.MaxWait = time.Hour, test.maxWait
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 				time.Sleep(test.want - 1)
@@ -145,7 +145,7 @@ func TestWaiting_MaxWaitRunsFromTheArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.BreakDuration, s.MaxWait = time.Hour, 5*time.Second
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		a := acquireLater(t.Context(), b)
 		for range 4 {
@@ -173,7 +173,7 @@ func TestWaiting_TellsOfTheChangeItMakes(t *testing.T) {
 			values = append(values, ctx.Value(key{}))
 			heard.add(ctx, c)
 		}
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		a := acquireLater(context.WithValue(t.Context(), key{}, "waiter"), b)
 		pastBreak(t, b)
@@ -198,7 +198,7 @@ func TestWaiting_TellsOfTheChangeItMakesAndIsRefused(t *testing.T) {
 				asked = ctx.Value(key{})
 				return c.Break + time.Second, nil
 			}
-			b := MustNew(s)
+			b := MustNewClassic(s)
 			trip(t, b)
 			time.Sleep(11 * time.Second)
 			_, err := b.TryAcquire(t.Context()) // a probe that is forgotten
@@ -223,7 +223,7 @@ func TestWaiting_ClockLeapsBeforeTheAlarm(t *testing.T) {
 				c := new(racingClock) // no alarm of it rings later
 				s := brittle(c)
 				s.MaxWait = Disabled
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				c.meanwhile = func() { // the first reading is the question of the newcomer, the second is for the alarm
 					c.meanwhile = func() { c.advance(leap) }
@@ -243,7 +243,7 @@ func TestWaiting_MaxWaitMeetsTheEndOfTheBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.MaxWait = s.BreakDuration
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		p, err := b.Acquire(t.Context())
 		require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestWaiting_MaxWaitDisabled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.MaxWait = Disabled
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		b.Isolate()
 		ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
 		defer cancel()
@@ -271,7 +271,7 @@ func TestWaiting_MaxWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brittle(nil)
 		s.MaxWaiting = 2
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second := acquireLater(ctx, b), acquireLater(t.Context(), b)
@@ -300,7 +300,7 @@ func TestWaiting_OrderOfArrival(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				s.ProbeSuccesses = 100
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				var order []int
 				var all sync.WaitGroup
@@ -340,7 +340,7 @@ func TestWaiting_NoMoreThanTheProbes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := brittle(nil)
 				test.change(&s)
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				var probes atomic.Int64
 				var all sync.WaitGroup
@@ -371,7 +371,7 @@ func TestWaiting_NoMoreThanTheProbes(t *testing.T) {
 
 func TestWaiting_GivingUpHandsTheTurnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		trip(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second, third := acquireLater(ctx, b), acquireLater(ctx, b), acquireLater(t.Context(), b)
@@ -395,7 +395,7 @@ func TestWaiting_GivingUpHandsTheTurnOn(t *testing.T) {
 // The alarm for the break's end belongs to the first. When that one leaves, the next must set its own.
 func TestWaiting_TheFirstLeavesWithItsAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		trip(t, b)
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second := acquireLater(ctx, b), acquireLater(t.Context(), b)
@@ -426,7 +426,7 @@ func TestWaiting_NobodyOvertakes(t *testing.T) {
 				if test.state == HalfOpen {
 					s.ProbeSuccesses = 2
 				}
-				b := MustNew(s)
+				b := MustNewClassic(s)
 				trip(t, b)
 				first, second := acquireLater(t.Context(), b), acquireLater(t.Context(), b)
 				pastBreak(t, b)

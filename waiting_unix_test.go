@@ -25,7 +25,7 @@ func TestWaiting_TenThousand(t *testing.T) {
 	s := brittle(nil)
 	s.BreakDuration, s.HalfOpenProbes, s.ProbeSuccesses = outage, 2, 4
 	s.Recovery = Recovery{Fraction: 0.2}
-	b := MustNew(s)
+	b := MustNewClassic(s)
 	trip(t, b)
 	goroutines := runtime.NumGoroutine()
 	var probing, most, served atomic.Int64

@@ -24,9 +24,7 @@ type ring struct {
 	buckets [buckets]bucket
 }
 
-func newRing(window time.Duration) *ring {
-	return &ring{width: max(1, window/buckets)}
-}
+func newRing(window time.Duration) ring { return ring{width: max(1, window/buckets)} }
 
 // at returns the bucket to count a call at now in. It and add are small enough to be inlined: they run for every call.
 func (r *ring) at(now time.Duration) *bucket {

@@ -52,10 +52,10 @@ func TestRingAgainstModel(t *testing.T) {
 				model.add(now, failed, slow)
 
 				later := now + time.Duration(random.Int64N(12))*r.width
-				written := *r
+				written := r
 				require.Equal(t, model.read(now), r.read(now), "step %d, at once", step)
 				require.Equal(t, model.read(later), r.read(later), "step %d, %v later", step, later-now)
-				require.Equal(t, written, *r, "step %d: a read wrote", step)
+				require.Equal(t, written, r, "step %d: a read wrote", step)
 				if gap == 10_000 {
 					model.calls = model.calls[len(model.calls)-1:]
 				}

@@ -14,9 +14,10 @@ import (
 func TestWordSaysWhatTheMachineSays(t *testing.T) {
 	for name, s := range map[string]Settings{
 		"consecutive": only(func(s *Settings) { s.ConsecutiveFailures, s.HalfOpenProbes = 3, 2 }),
-		"default":     {HalfOpenProbes: 2},
-		"ramp":        {Recovery: Recovery{Fraction: 0.2}},
-		"overdue":     {SlowCalls: SlowCalls{Overdue: true}},
+		"default":     {FailureRatio: 0.3, MinCalls: 5},
+		"classic":     Classically(Settings{HalfOpenProbes: 2}),
+		"ramp":        Classically(Settings{Recovery: Recovery{Fraction: 0.2}}),
+		"overdue":     seeingOverdue(Settings{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c handClock
@@ -64,10 +65,8 @@ func requireWord(t *testing.T, b *Breaker) {
 	if !b.sampled && b.machine.streak > 0 {
 		want |= wordStreak
 	}
-	if b.machine.flights != nil {
-		want |= wordLocked
-	}
 	require.Equal(t, want, b.present())
+	require.Same(t, b.machine.flights, b.flights.Load())
 	require.Equal(t, b.machine.state == Closed, b.refusal.Load() == nil)
 }
 
@@ -76,7 +75,7 @@ func requireWord(t *testing.T, b *Breaker) {
 // circuit opened one failure early.
 func TestRegression_SuccessEndsTheStreakOfASpareProbe(t *testing.T) {
 	var c handClock
-	b := MustNew(only(func(s *Settings) {
+	b := MustNewClassic(only(func(s *Settings) {
 		s.ConsecutiveFailures, s.HalfOpenProbes, s.ProbeSuccesses, s.Clock = 2, 2, 1, &c
 	}))
 	call := func(o Outcome) {
@@ -104,7 +103,7 @@ func TestRegression_SuccessEndsTheStreakOfASpareProbe(t *testing.T) {
 // that may say meanwhile.
 func TestAnswersThatTakeNoLock(t *testing.T) {
 	t.Run("closed", func(t *testing.T) {
-		b := MustNew(brittle(nil))
+		b := MustNewClassic(brittle(nil))
 		repair := spoil(b, Isolated)
 		assert.Equal(t, Closed, b.State())
 		p, err := b.TryAcquire(t.Context())
@@ -114,7 +113,7 @@ func TestAnswersThatTakeNoLock(t *testing.T) {
 	})
 	t.Run("closed, where successes are not sampled", func(t *testing.T) {
 		faults := new(faultLog)
-		b := MustNew(only(func(s *Settings) { s.ConsecutiveFailures, s.OnCallbackError = 3, faults.add }))
+		b := MustNewClassic(only(func(s *Settings) { s.ConsecutiveFailures, s.OnCallbackError = 3, faults.add }))
 		repair := spoil(b, HalfOpen)
 		pass(t, b)
 		repair()
@@ -124,7 +123,7 @@ func TestAnswersThatTakeNoLock(t *testing.T) {
 	t.Run("open", func(t *testing.T) {
 		s := brittle(nil)
 		s.BreakDuration = time.Hour
-		b := MustNew(s)
+		b := MustNewClassic(s)
 		trip(t, b)
 		repair := spoil(b, Closed)
 		_, err := b.TryAcquire(t.Context())

@@ -36,7 +36,6 @@
 //
 // The latency of a stream ends with the first thing that comes back, headers or a message: how long a stream goes on is nobody's
 // fault. A stream that is silent by nature, such as a subscription, needs [WithOutcomeAtHeaders] or a breaker with SlowCalls off.
-// SlowCalls.Overdue would take a long stream for a call that hangs; do not combine it with streams that wait for their last message.
 //
 // # Servers
 //

@@ -73,7 +73,9 @@ func (s *stream) answer() {
 	if s.answered.Load() != 0 {
 		return
 	}
-	s.answered.CompareAndSwap(0, max(1, int64(s.elapsed())))
+	if s.answered.CompareAndSwap(0, max(1, int64(s.elapsed()))) {
+		s.permit.Answered() // how long the stream goes on is no wait for the server
+	}
 	if s.atHeaders {
 		s.end(nil)
 	}

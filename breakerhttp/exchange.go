@@ -60,6 +60,7 @@ func (x *exchange) guarded() (resp *http.Response, err error) {
 		x.latency = x.watch.elapsed()
 	}
 	if err == nil && x.transport.ThroughBody && x.hasBody() {
+		x.permit.Answered() // how long a body takes to read is no wait for the server
 		x.watchBody()
 	} else {
 		x.end(err, false)

@@ -90,7 +90,8 @@ func post(ctx context.Context, t *testing.T) (*http.Request, *watchedBody) {
 	return req, body
 }
 
-// consecutive returns settings under which nothing but a number of failures in a row opens the circuit.
+// consecutive returns settings under which nothing but a number of failures in a row opens the circuit, and the whole load comes
+// back at once.
 func consecutive(failures int) breaker.Settings {
 	return breaker.Settings{
 		Name:                "server",
@@ -99,6 +100,7 @@ func consecutive(failures int) breaker.Settings {
 		SlowCalls:           breaker.SlowCalls{Off: true},
 		BreakDuration:       10 * time.Second,
 		BreakJitter:         breaker.JitterNone,
+		Recovery:            breaker.Recovery{Off: true},
 	}
 }
 

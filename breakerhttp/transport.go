@@ -45,8 +45,7 @@ type Transport struct {
 	// Classify is asked at the end, with the error that ended the body if one did, and with the trailers in place. The latency of
 	// a response still ends at its headers: how fast a body is read is the reader's doing; a failure counts with the time until
 	// its end. The request holds its place at the breaker until then; one whose body nobody closes holds it for good, which
-	// Settings.ProbeTimeout makes up for. SlowCalls.Overdue would take a body that is long in reading for a call that hangs, so
-	// do not combine the two. There is nothing to wait for without a body, as after HEAD, 204 and 304, and after 101 Switching
+	// Settings.ProbeTimeout makes up for. There is nothing to wait for without a body, as after HEAD, 204 and 304, and after 101 Switching
 	// Protocols, where a connection takes the place of the body.
 	ThroughBody bool
 }

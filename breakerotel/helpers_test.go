@@ -31,6 +31,7 @@ func made(m *breaker.Monitor, name string) (*breaker.Breaker, *clock.Mock) {
 	return breaker.MustNew(breaker.Settings{
 		Name: name, ConsecutiveFailures: 1, ProbeSuccesses: 1, BreakDuration: time.Second, BreakJitter: breaker.JitterNone,
 		Failures: breaker.Failures{Off: true}, SlowCalls: breaker.SlowCalls{Off: true}, Monitor: m, Clock: mock,
+		Recovery: breaker.Recovery{Off: true},
 	}), mock
 }
 

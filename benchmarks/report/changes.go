@@ -3,15 +3,16 @@ package main
 import (
 	"fmt"
 
+	"github.com/brownout-go/breaker/benchmarks/internal/figure"
 	"github.com/brownout-go/breaker/benchmarks/internal/markdown"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 )
 
-// change is one measurement of protection that all three settings move.
+// change is one measurement of protection in which zero settings and the classic rules differ.
 type change struct {
-	title     string
-	zero, all string
-	verdict   string
+	title         string
+	classic, zero string
+	verdict       string // on zero settings
 }
 
 const (
@@ -39,27 +40,27 @@ func (m *measurements) change(s protect.Scenario, column int) (c change, changed
 			figures[e.Config] = m.figure(s, e, column)
 		}
 	}
-	zero, all := figures["zero settings"], figures["all three"]
+	zero, classic := figures["zero settings"], figures["classic"]
 	in := s.Columns[column]
-	c = change{title: s.Title + ": " + in.Name, zero: formatFigure(in, zero), all: formatFigure(in, all), verdict: "neither"}
+	c = change{title: s.Title + ": " + in.Name, classic: figure.Format(in, classic), zero: figure.Format(in, zero), verdict: "neither"}
 	switch {
-	case in.Better(all, zero):
+	case in.Better(zero, classic):
 		c.verdict = better
-	case in.Better(zero, all):
+	case in.Better(classic, zero):
 		c.verdict = worse
 	}
-	return c, different(zero, all)
+	return c, different(zero, classic)
 }
 
 func (m *measurements) changeTable() string {
 	var rows [][]string
 	for _, c := range m.changes() {
-		rows = append(rows, []string{c.title, c.verdict, c.zero, c.all})
+		rows = append(rows, []string{c.title, c.verdict, c.classic, c.zero})
 	}
-	return markdown.Table(2, []string{"measured", "all three are", "zero settings", "all three"}, rows)
+	return markdown.Table(2, []string{"measured", "zero settings are", "classic", "zero settings"}, rows)
 }
 
-// changeCount says how many rows move, and which way.
+// changeCount says in how many rows they differ, and which way.
 func (m *measurements) changeCount() string {
 	changes := m.changes()
 	tally := map[string]int{}
@@ -70,7 +71,7 @@ func (m *measurements) changeCount() string {
 		m.measured()-len(speedColumns), tally[better], tally[worse])
 }
 
-// settingTable shows what each of the three settings costs.
+// settingTable shows what the classic rules, the calls in flight and the tests cost.
 func (m *measurements) settingTable() string {
 	var rows [][]string
 	for _, c := range m.settings {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/figure"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 	"github.com/brownout-go/breaker/benchmarks/internal/speed"
 )
@@ -17,7 +18,7 @@ type loss struct {
 	winners []string // all that are as good as the best
 	best    string
 	ahead   int      // how many entries are better
-	ours    []string // zero settings, with a ramp, tuned, all three; only the first where the others cost the same
+	ours    []string // all configurations, zero settings first; only that one where the others cost the same
 }
 
 // tie is the fraction by which figures must differ to count as different.
@@ -45,7 +46,7 @@ func (m *measurements) protectionLoss(s protect.Scenario, column int) (l loss, l
 		switch f := m.figure(s, e, column); e.Kind {
 		case entry.Ours:
 			mine = append(mine, f)
-			l.ours = append(l.ours, formatFigure(c, f))
+			l.ours = append(l.ours, figure.Format(c, f))
 		case entry.Peer, entry.Rule:
 			field[e.Name()] = f
 		}
@@ -65,7 +66,7 @@ func (m *measurements) protectionLoss(s protect.Scenario, column int) (l loss, l
 			l.ahead++
 		}
 	}
-	l.best = formatFigure(c, best)
+	l.best = figure.Format(c, best)
 	return l, different(best, mine[0])
 }
 
@@ -126,7 +127,7 @@ func (m *measurements) speedLosses() []loss {
 			}
 		}
 		if l.ahead > 0 {
-			l.ours = []string{significant(mine/best) + " ×"}
+			l.ours = []string{figure.Significant(mine/best) + " ×"}
 			all = append(all, l)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/figure"
 	"github.com/brownout-go/breaker/benchmarks/internal/grid"
 	"github.com/brownout-go/breaker/benchmarks/internal/markdown"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
@@ -27,10 +28,14 @@ func (m *measurements) writePage(w io.Writer) error {
 	functions := template.FuncMap{
 		"machine": machine, "versions": versions, "setups": setups, "losses": m.lossTable, "reasons": m.reasonList,
 		"count": func() int { return len(m.losses()) }, "measured": m.measured, "short": func() bool { return m.short },
+		"quick": func() bool { return m.protection.Pace == protect.Quick }, "seeds": m.seeds, "flags": m.flags, "tuning": func() bool { return m.protection.Seeds == protect.Tuning },
+		"shortparts": func() bool { return m.short || m.shortParts }, "targetflags": m.targetFlags,
 		"bounds": m.boundTable, "sizes": m.sizeTable, "speed": m.speedTable, "floor": m.floor,
 		"scenarios": func() []protect.Scenario { return m.scenarios }, "protection": m.protectionTable, "command": command,
 		"changes": m.changeTable, "changecount": m.changeCount, "settings": m.settingTable,
-		"grid": func() grid.Result { return m.grid },
+		"regret": m.regretTable, "ranks": m.rankTable, "regretlosses": m.regretRows, "targets": m.targetTable,
+		"targetcount": m.targetCount,
+		"grid":        func() grid.Result { return m.grid },
 	}
 	t, err := template.New("page").Funcs(functions).Parse(page)
 	if err != nil {
@@ -79,15 +84,24 @@ func (m *measurements) measured() int {
 
 func (m *measurements) lossTable() string {
 	blame := blames(readReasons(written))
-	header := []string{"", "measured", "first", "its figure", "ahead of ours", "zero settings", "with a ramp", "tuned",
-		"all three", "to blame"}
+	header := append([]string{"", "measured", "first", "its figure", "ahead of ours"}, append(ourConfigs(), "to blame")...)
 	var rows [][]string
 	for i, l := range m.losses() {
 		row := []string{strconv.Itoa(i + 1), l.title, leaders(l.winners), l.best, strconv.Itoa(l.ahead)}
-		ours := append(slices.Clone(l.ours), "", "", "")[:4]
+		ours := append(slices.Clone(l.ours), make([]string, len(ourConfigs()))...)[:len(ourConfigs())]
 		rows = append(rows, append(append(row, ours...), blame[l.key]))
 	}
 	return markdown.Table(3, header, rows)
+}
+
+// ourConfigs are the configurations of ours, in the order of the field.
+func ourConfigs() (configs []string) {
+	for _, e := range entry.Field() {
+		if e.Kind == entry.Ours {
+			configs = append(configs, e.Config)
+		}
+	}
+	return configs
 }
 
 // leaders names who is first: all of them, or the first two and how many more.
@@ -179,7 +193,7 @@ func (m *measurements) protectionTable(s protect.Scenario) string {
 	for _, e := range s.Entries() {
 		row := []string{e.Name()}
 		for i, c := range s.Columns {
-			row = append(row, formatFigure(c, m.figure(s, e, i)))
+			row = append(row, figure.Format(c, m.figure(s, e, i)))
 		}
 		rows = append(rows, row)
 	}

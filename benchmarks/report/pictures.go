@@ -48,7 +48,7 @@ func (m *measurements) draw(dir string) error {
 
 // The entries that the timelines show; all others would only hide them.
 var (
-	collapseLines = []string{"oracle, knows the capacity", "ours, zero settings", "ours, with a ramp", "aegis sre, as it comes",
+	collapseLines = []string{"oracle, knows the capacity", "ours, zero settings", "ours, classic", "aegis sre, as it comes",
 		"go-zero, as it comes", "simple rule, slow is failed"}
 	brownoutLines = []string{"no breaker, for scale", "ours, zero settings", "ours, tuned", "hystrix-go, tuned",
 		"simple rule, slow is failed"}

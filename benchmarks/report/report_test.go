@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
+	"github.com/brownout-go/breaker/benchmarks/internal/figure"
 	"github.com/brownout-go/breaker/benchmarks/internal/grid"
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 	"github.com/brownout-go/breaker/benchmarks/internal/speed"
@@ -15,7 +18,7 @@ import (
 
 // invented are measurements in which all are equal, but for what edit changes.
 func invented(edit func(scenario, entry string, figures []protect.Figure)) *measurements {
-	m := &measurements{scenarios: protect.Scenarios(true)}
+	m := &measurements{scenarios: protect.Plan{Pace: protect.Short}.All()}
 	timing := func(ns float64) *speed.Timing { return &speed.Timing{Nanoseconds: ns} }
 	m.rows = []speed.Row{{Name: "floor: empty call", Success: timing(1)}, {Name: "floor: two clock reads", Success: timing(50)}}
 	for _, name := range []string{"ours, zero settings", "ours, consecutive failures only", "peer"} {
@@ -27,7 +30,8 @@ func invented(edit func(scenario, entry string, figures []protect.Figure)) *meas
 	}.Run()
 	for _, s := range m.scenarios {
 		for _, e := range s.Entries() {
-			r := protect.Result{Scenario: s.Key, Entry: e.Name(), Figures: make([]protect.Figure, len(s.Columns))}
+			r := protect.Result{Scenario: s.Key, Entry: e.Name(), Figures: make([]protect.Figure, len(s.Columns)),
+				Worst: make([]protect.Figure, len(s.Columns)), Regret: protect.Regret{Offered: 10, GoodRefused: 5, Stake: 20}}
 			for i := range r.Figures {
 				r.Figures[i].Value = 7
 			}
@@ -71,12 +75,12 @@ func TestLosses(t *testing.T) {
 		require.Len(t, losses, 1, test.name)
 		assert.Equal(t, "outage-100: time to open", losses[0].key, test.name)
 		assert.Equal(t, test.want, losses[0].winners[0], test.name)
-		assert.Len(t, losses[0].ours, 4, test.name)
+		assert.Len(t, losses[0].ours, len(ourConfigs()), test.name)
 	}
 }
 
 func TestChanges(t *testing.T) {
-	const zero, all = "ours, zero settings", "ours, all three"
+	const zero, classic = "ours, zero settings", "ours, classic"
 	figure := func(v float64) protect.Figure { return protect.Figure{Value: v} }
 	for _, test := range []struct {
 		name, entry, scenario string
@@ -84,15 +88,15 @@ func TestChanges(t *testing.T) {
 		figure                protect.Figure
 		want                  string // the verdict, if they differ
 	}{
-		{"as before", all, "outage-100", 0, figure(7), ""},
-		{"within a tie", all, "outage-100", 0, figure(7.05), ""},
-		{"opens sooner", all, "outage-100", 0, figure(6), better},
-		{"opens later", all, "outage-100", 0, figure(8), worse},
-		{"serves more, where more is better", all, "flapping", 0, figure(8), better},
-		{"serves less", all, "flapping", 0, figure(6), worse},
-		{"never opens", all, "outage-100", 0, protect.Figure{Note: protect.Never}, worse},
-		{"opens where nothing did", zero, "outage-100", 0, protect.Figure{Note: protect.Never}, better},
-		{"has nothing to recover from", all, "outage-100", 2, protect.Figure{Note: protect.Refused0}, "neither"},
+		{"the same", zero, "outage-100", 0, figure(7), ""},
+		{"within a tie", zero, "outage-100", 0, figure(7.05), ""},
+		{"opens sooner", zero, "outage-100", 0, figure(6), better},
+		{"opens later", zero, "outage-100", 0, figure(8), worse},
+		{"serves more, where more is better", zero, "flapping", 0, figure(8), better},
+		{"serves less", zero, "flapping", 0, figure(6), worse},
+		{"never opens", zero, "outage-100", 0, protect.Figure{Note: protect.Never}, worse},
+		{"opens where the classic rules did not", classic, "outage-100", 0, protect.Figure{Note: protect.Never}, better},
+		{"has nothing to recover from", zero, "outage-100", 2, protect.Figure{Note: protect.Refused0}, "neither"},
 		{"another entry differs", "ours, tuned", "outage-100", 0, figure(6), ""},
 	} {
 		m := invented(func(scenario, entry string, figures []protect.Figure) {
@@ -108,8 +112,37 @@ func TestChanges(t *testing.T) {
 		require.Len(t, changes, 1, test.name)
 		assert.Equal(t, test.want, changes[0].verdict, test.name)
 		assert.Contains(t, m.changeTable(), "| "+test.want+" |", test.name)
-		assert.Contains(t, m.changeCount(), "1 of the 44 measurements", test.name)
+		assert.Contains(t, m.changeCount(), fmt.Sprintf("1 of the %d measurements", m.measured()-len(speedColumns)), test.name)
 	}
+}
+
+func TestRegret_tables(t *testing.T) {
+	const peer = "gobreaker, tuned"
+	m := invented(func(string, string, []protect.Figure) {})
+	for i, r := range m.results {
+		if r.Entry == peer && r.Scenario == "brownout" {
+			m.results[i].Regret.GoodRefused = 1
+		}
+	}
+	ranks := m.ranks()
+	at := slices.IndexFunc(m.scenarios, func(s protect.Scenario) bool { return s.Key == "brownout" })
+	assert.Equal(t, 2, ranks[protect.ZeroSettings][at])
+	assert.Equal(t, 1, ranks[protect.ZeroSettings][at+1])
+	assert.Equal(t, 1, slices.Max(ranks[peer]))
+	assert.Equal(t, peer, m.byRegret()[0].Name())
+	assert.Contains(t, m.regretTable(), "| 1 | "+peer+" | 24 % (1) |")
+	assert.Contains(t, m.regretTable(), "| "+protect.ZeroSettings+" | 25 % (2) |")
+	assert.Contains(t, m.regretRows(), "| "+peer+" | 1, 5 % | 5, 25 % | 2 |")
+	assert.Equal(t, 2+len(m.scenarios), strings.Count(m.rankTable(), "\n"))
+}
+
+func TestTarget_table(t *testing.T) {
+	m := invented(func(_, _ string, figures []protect.Figure) { clear(figures) })
+	assert.Contains(t, m.targetTable(), "time to open | ≤ 0.3 | 0 s | 0 s | kept |")
+	assert.Contains(t, m.targetTable(), "served in the 45 s after | ≥ 6000 | 0 | 0 | missed |")
+	assert.Equal(t, strings.Count(m.targetTable(), "| missed |"), 3, "those where more is better")
+	total := len(protect.Targets(m.scenarios))
+	assert.Equal(t, fmt.Sprintf("%d of %d targets", total-3, total), m.targetCount())
 }
 
 func TestLosses_of_speed(t *testing.T) {
@@ -127,7 +160,7 @@ func TestReasons_are_complete_and_known(t *testing.T) {
 	for _, c := range speedColumns {
 		known["speed: "+c.name] = true
 	}
-	for _, s := range protect.Scenarios(false) {
+	for _, s := range (protect.Plan{Pace: protect.Full}).All() {
 		for _, c := range s.Columns {
 			known[s.Key+": "+c.Name] = true
 		}
@@ -161,8 +194,8 @@ func TestPage_has_every_scenario_and_every_entry(t *testing.T) {
 		assert.Contains(t, page.String(), "- **"+e.Name()+"**")
 	}
 	for _, text := range []string{
-		"ours four times", "| with a ramp | tuned | all three | to blame |", "0 of the 44 measurements of protection",
-		"| zero settings | 1.00 | 1.00 | 1.00 | 0 |", "| 1 | 0.0417 | sequential test | 0 |", "| 1 | limit | 3.2 |", "median of 1 run",
+		"| classic | tuned | to blame |", fmt.Sprintf("0 of the %d measurements of protection", m.measured()-len(speedColumns)),
+		"| zero settings | 1.00 | 1.00 | 1.00 | 0 |", "| 1 | 0.0417 | classic rules | 0 |", "| 1 | limit | 3.2 |", "median of 1 run",
 	} {
 		assert.Contains(t, page.String(), text)
 	}
@@ -179,9 +212,9 @@ func TestFormat(t *testing.T) {
 		{protect.Seconds, 9.94, "9.9 s"}, {protect.Seconds, 57.06, "57 s"}, {protect.Seconds, 0, "0 s"},
 		{protect.Percent, 99.3, "99 %"}, {protect.PerSecond, 246.9, "247/s"},
 	} {
-		assert.Equal(t, test.want, formatFigure(protect.Column{Unit: test.unit}, protect.Figure{Value: test.value}))
+		assert.Equal(t, test.want, figure.Format(protect.Column{Unit: test.unit}, protect.Figure{Value: test.value}))
 	}
-	assert.Equal(t, "never", formatFigure(protect.Column{}, protect.Figure{Note: protect.Never}))
+	assert.Equal(t, "never", figure.Format(protect.Column{}, protect.Figure{Note: protect.Never}))
 	assert.Equal(t, "a; b; 2 more", leaders([]string{"a", "b", "c", "d"}))
 	assert.Equal(t, "a; b; c", leaders([]string{"a", "b", "c"}))
 }

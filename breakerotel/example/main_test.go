@@ -12,7 +12,7 @@ import (
 func TestExample(t *testing.T) {
 	var printed strings.Builder
 	ms := time.Millisecond
-	require.NoError(t, run(t.Context(), &printed, schedule{fails: 100 * ms, works: 300 * ms, ends: 600 * ms, call: 5 * ms}))
+	require.NoError(t, run(t.Context(), &printed, schedule{fails: 100 * ms, works: 900 * ms, ends: 1500 * ms, call: 5 * ms}))
 	for _, want := range []string{
 		"span stock breaker.name=inventory",
 		"event breaker.state_change",

@@ -34,7 +34,9 @@ func newService(token string, d dependencies, log *slog.Logger) (*service, error
 		log.WarnContext(ctx, "circuit changed", "change", change)
 	})
 	var err error
-	if s.payments, err = breaker.New(breaker.Settings{Name: "payments", Monitor: s.monitor}); err != nil {
+	if s.payments, err = breaker.New(breaker.Settings{
+		Name: "payments", ConsecutiveFailures: 5, Monitor: s.monitor,
+	}); err != nil {
 		return nil, err
 	}
 	s.stock, err = breaker.New(breaker.Settings{Name: "stock", Monitor: s.monitor})

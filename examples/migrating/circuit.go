@@ -44,12 +44,12 @@ func circuitBefore(fetch fetcher, fallback int) fetcher {
 }
 
 func circuitAfter(fetch fetcher, fallback int) fetcher {
-	b := breaker.MustNew(breaker.Settings{
-		Name:                "prices",
-		ConsecutiveFailures: breaker.Disabled,
-		FailureRatio:        0.5,
-		HalfOpenProbes:      2,
-	})
+	s := breaker.Classic()
+	s.Name = "prices"
+	s.ConsecutiveFailures = breaker.Disabled
+	s.FailureRatio = 0.5
+	s.HalfOpenProbes = 2
+	b := breaker.MustNew(s)
 	calls := make(limit, 100)
 	return func(ctx context.Context, item string) (int, error) {
 		if !calls.enter() {

@@ -42,7 +42,7 @@ func TestGobreakerStaysHalfOpenAfterAGoexit(t *testing.T) {
 
 // ours opens a breaker of this package and lets its break pass.
 func ours(t *testing.T) *breaker.Breaker {
-	b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1})
+	b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, Recovery: breaker.Recovery{Off: true}})
 	_ = b.Execute(t.Context(), func(context.Context) error { return errDown })
 	time.Sleep(time.Minute)
 	require.Equal(t, breaker.HalfOpen, b.State())
@@ -76,7 +76,7 @@ func TestFailsafeLetsAnOldCallCloseTheCircuit(t *testing.T) {
 
 func TestOursDiscardsAnOldCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, ProbeSuccesses: 1})
+		b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, ProbeSuccesses: 1, Recovery: breaker.Recovery{Off: true}})
 		old, err := b.TryAcquire(t.Context())
 		require.NoError(t, err)
 		_ = b.Execute(t.Context(), func(context.Context) error { return errDown })
@@ -134,7 +134,7 @@ func TestCircuitDoesNotCountADeadlineOfTheCaller(t *testing.T) {
 
 func TestOursCountsADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1})
+		b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, Recovery: breaker.Recovery{Off: true}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = b.Execute(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

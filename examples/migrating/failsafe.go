@@ -34,17 +34,17 @@ func failsafeBefore(fetch fetcher) fetcher {
 }
 
 func failsafeAfter(fetch fetcher) fetcher {
-	b := breaker.MustNew(breaker.Settings{
-		Name:                "prices",
-		ConsecutiveFailures: breaker.Disabled,
-		FailureRatio:        0.5,
-		Classify: func(err error) breaker.Outcome {
-			if errors.Is(err, errNoPrice) {
-				return breaker.Success
-			}
-			return breaker.Transient
-		},
-	})
+	s := breaker.Classic()
+	s.Name = "prices"
+	s.ConsecutiveFailures = breaker.Disabled
+	s.FailureRatio = 0.5
+	s.Classify = func(err error) breaker.Outcome {
+		if errors.Is(err, errNoPrice) {
+			return breaker.Success
+		}
+		return breaker.Transient
+	}
+	b := breaker.MustNew(s)
 	retries := retrypolicy.NewBuilder[int]().
 		WithMaxRetries(2).
 		AbortOnErrors(breaker.ErrRejected, errNoPrice).

@@ -34,19 +34,19 @@ func gobreakerBefore(fetch fetcher) fetcher {
 }
 
 func gobreakerAfter(fetch fetcher) fetcher {
-	b := breaker.MustNew(breaker.Settings{
-		Name:         "prices",
-		FailureRatio: 0.5,
-		Classify: func(err error) breaker.Outcome {
-			if errors.Is(err, errNoPrice) {
-				return breaker.Success
-			}
-			return breaker.Transient
-		},
-		OnStateChange: func(ctx context.Context, c breaker.StateChange) {
-			slog.InfoContext(ctx, "circuit", "change", c)
-		},
-	})
+	s := breaker.Classic()
+	s.Name = "prices"
+	s.FailureRatio = 0.5
+	s.Classify = func(err error) breaker.Outcome {
+		if errors.Is(err, errNoPrice) {
+			return breaker.Success
+		}
+		return breaker.Transient
+	}
+	s.OnStateChange = func(ctx context.Context, c breaker.StateChange) {
+		slog.InfoContext(ctx, "circuit", "change", c)
+	}
+	b := breaker.MustNew(s)
 	return func(ctx context.Context, item string) (int, error) {
 		return breaker.Execute(ctx, b, func(ctx context.Context) (int, error) { return fetch(ctx, item) })
 	}

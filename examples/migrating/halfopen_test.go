@@ -48,7 +48,7 @@ func outcome(ok bool) error {
 }
 
 func probingCohort(t *testing.T, size int) probing {
-	b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, ProbeCohort: size})
+	b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, ProbeCohort: size, Recovery: breaker.Recovery{Off: true}})
 	_ = b.Execute(t.Context(), func(context.Context) error { return errDown })
 	time.Sleep(time.Minute)
 	return probing{
@@ -116,6 +116,7 @@ func TestFailsafeRatioIsACohort(t *testing.T) {
 				cb.HalfOpen()
 				b := breaker.MustNew(breaker.Settings{
 					ConsecutiveFailures: 1, ProbeCohort: calls, FailureRatio: float64(failures) / calls,
+					Recovery: breaker.Recovery{Off: true},
 				})
 				_ = b.Execute(t.Context(), func(context.Context) error { return errDown })
 				time.Sleep(time.Minute)

@@ -34,14 +34,14 @@ func hystrixBefore(fetch fetcher) fetcher {
 }
 
 func hystrixAfter(fetch fetcher) fetcher {
-	b := breaker.MustNew(breaker.Settings{
-		Name:                "prices",
-		ConsecutiveFailures: breaker.Disabled,
-		FailureRatio:        0.5,
-		Window:              10 * time.Second,
-		BreakDuration:       5 * time.Second,
-		ProbeSuccesses:      1,
-	})
+	s := breaker.Classic()
+	s.Name = "prices"
+	s.ConsecutiveFailures = breaker.Disabled
+	s.FailureRatio = 0.5
+	s.Window = 10 * time.Second
+	s.BreakDuration = 5 * time.Second
+	s.ProbeSuccesses = 1
+	b := breaker.MustNew(s)
 	calls := make(limit, 100)
 	return func(ctx context.Context, item string) (int, error) {
 		if !calls.enter() {

@@ -34,11 +34,11 @@ func mercariBefore(fetch fetcher) fetcher {
 }
 
 func mercariAfter(fetch fetcher) fetcher {
-	b := breaker.MustNew(breaker.Settings{
-		Name:                "prices",
-		ConsecutiveFailures: breaker.Disabled,
-		FailureRatio:        0.5,
-	})
+	s := breaker.Classic()
+	s.Name = "prices"
+	s.ConsecutiveFailures = breaker.Disabled
+	s.FailureRatio = 0.5
+	b := breaker.MustNew(s)
 	return func(ctx context.Context, item string) (int, error) {
 		return breaker.Execute(ctx, b, func(ctx context.Context) (int, error) {
 			price, err := fetch(ctx, item)

@@ -26,12 +26,13 @@ import (
 // orders would go at once. The break is short to keep the example short.
 func settings(onStateChange func(context.Context, breaker.StateChange)) breaker.Settings {
 	return breaker.Settings{
-		Name:             "prices",
-		BreakDuration:    500 * time.Millisecond,
-		MaxBreakDuration: time.Second,
-		Recovery:         breaker.Recovery{Fraction: 1},
-		WhenOpen:         breaker.Wait,
-		OnStateChange:    onStateChange,
+		Name:                "prices",
+		ConsecutiveFailures: 5,
+		BreakDuration:       500 * time.Millisecond,
+		MaxBreakDuration:    time.Second,
+		Recovery:            breaker.Recovery{Fraction: 1},
+		WhenOpen:            breaker.Wait,
+		OnStateChange:       onStateChange,
 	}
 }
 

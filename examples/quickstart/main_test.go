@@ -45,7 +45,7 @@ func TestStory(t *testing.T) {
 
 		require.NotEmpty(t, changes)
 		first, last := changes[0], changes[len(changes)-1]
-		assert.Equal(t, breaker.ReasonSlowCalls, first.Reason)
+		assert.Equal(t, breaker.ReasonOverdueCalls, first.Reason)
 		assert.Zero(t, first.Counts.Failures)
 		assert.Equal(t, brownout, story.at(first.At.Sub(start)))
 		assert.Equal(t, breaker.ReasonRampCompleted, last.Reason)

@@ -97,13 +97,13 @@ func TestHelpDocumentsEveryKey(t *testing.T) {
 	assert.Contains(t, printed.String(), "-incident")
 }
 
-// What the help says of settings that are off by default can be written as it stands there.
-func TestHelpDocumentsSettingsThatAreOff(t *testing.T) {
-	const written = `"failures": {"false_alarm_every": "720h"}, "slow_calls": {"tail_quantile": 0.75, "overdue": true}`
+// What the help says of settings within settings can be written as it stands there.
+func TestHelpDocumentsNestedSettings(t *testing.T) {
+	const written = `"failures": {"false_alarm_every": "720h"}, "slow_calls": {"tail_quantile": 0.75, "ended_only": true}`
 	require.Contains(t, help, written)
 	s := parsed(t, "-settings", "{"+written+"}").Settings
 	assert.Equal(t, breaker.Failures{FalseAlarmEvery: 720 * time.Hour}, s.Failures)
-	assert.Equal(t, breaker.SlowCalls{TailQuantile: 0.75, Overdue: true}, s.SlowCalls)
+	assert.Equal(t, breaker.SlowCalls{TailQuantile: 0.75, EndedOnly: true}, s.SlowCalls)
 	assert.NoError(t, s.Validate())
 }
 

@@ -40,8 +40,8 @@ The file, with every key. All are optional; durations are text.
 	  "seed":       1
 	}
 
-The keys of settings and compare are the fields of breaker.Settings in snake_case, those of the three that are off by default
-as well: "failures": {"false_alarm_every": "720h"}, "slow_calls": {"tail_quantile": 0.75, "overdue": true}. With compare, a second
+The keys of settings and compare are the fields of breaker.Settings in snake_case, those within them
+as well: "failures": {"false_alarm_every": "720h"}, "slow_calls": {"tail_quantile": 0.75, "ended_only": true}. With compare, a second
 breaker runs through the same calls and the same dependency.
 
 Flags:

@@ -63,14 +63,14 @@ func (s setting) agrees(text string, all map[string]setting) bool {
 	if other, ok := all[s.owner+"."+text]; ok && other.value.Type() == s.value.Type() {
 		return s.value.Equal(other.value)
 	}
-	if text == "off" || text == "nil" || strings.HasPrefix(text, "no ") {
+	if text == "off" || text == "nil" || text == "measured" || text == "by evidence alone" || strings.HasPrefix(text, "no ") {
 		return s.value.IsZero()
 	}
 	want, err := s.parse(text)
 	return err == nil && s.value.Interface() == want
 }
 
-var units = strings.NewReplacer(" min", "m", " ms", "ms", " s", "s", " h", "h")
+var units = strings.NewReplacer("30 days", "720h", " min", "m", " ms", "ms", " s", "s", " h", "h")
 
 // parse reads text as a value of the setting's type.
 func (s setting) parse(text string) (any, error) {
@@ -197,7 +197,7 @@ func TestDefaultsInPackageComment(t *testing.T) {
 var (
 	inParentheses = regexp.MustCompile(`\b([A-Z]\w+(?:\.\w+)?) \(([^)]+)\)`)
 
-	zeroMeans = regexp.MustCompile(`\b0: (.+?)(?:[.;,](?:\s|$)| or )`)
+	zeroMeans = regexp.MustCompile(`\b0: (.+?)(?:[.;,](?:\s|$)| or | with | where )`)
 	zeroValue = regexp.MustCompile(`\bzero value is \[(\w+)\]`)
 )
 
@@ -262,7 +262,7 @@ func TestAgrees(t *testing.T) {
 		{"Settings.Window", "30 s", true},
 		{"Settings.Window", "31s", false},
 		{"Settings.Window", "30", false},
-		{"Settings.MaxBreakDuration", "2 min", true},
+		{"Settings.MaxBreakDuration", "30 s", true},
 		{"Settings.MinCalls", "20", true},
 		{"Settings.MinCalls", "20.0", false},
 		{"Settings.SlowCallRatio", "0.50", true},

@@ -10,8 +10,11 @@ import (
 )
 
 func (m *Model) ratios() bool {
-	s := m.settings
-	return s.FailureRatio > 0 || !s.Failures.Off || s.SlowCallThreshold > 0 || !s.SlowCalls.Off
+	return m.settings.FailureRatio > 0 || !m.settings.Failures.Off || m.judgesSlowness()
+}
+
+func (m *Model) judgesSlowness() bool {
+	return m.settings.SlowCallThreshold > 0 || !m.settings.SlowCalls.Off
 }
 
 // liveFrom is the start of the oldest bucket that a window of n buckets keeps: the current one and those before it. Buckets lie
@@ -65,6 +68,7 @@ func (m *Model) counts() breaker.Counts {
 	window, from := breaker.Counts{}, m.liveFrom(m.settings.Window, 10)
 	for _, o := range m.outcomes {
 		if o.period == m.period && o.at >= from {
+			o.slow = o.judged
 			window = counted(window, o)
 		}
 	}
@@ -72,26 +76,59 @@ func (m *Model) counts() breaker.Counts {
 	return window
 }
 
-// failureRate is the dependency's own rate, of every state.
+// rates are the dependency's own shares of failed and of slow calls, of every state, once there are enough samples.
+func (m *Model) rates() (c breaker.Counts, ok bool) {
+	c, _ = m.without(0)
+	return c, c.Calls >= m.settings.Failures.MinSamples
+}
+
 func (m *Model) failureRate() (float64, bool) {
-	f, from := m.settings.Failures, m.liveFrom(m.settings.Failures.Window, 10)
-	var c breaker.Counts
+	c, ok := m.rates()
+	return c.FailureRatio(), ok && !m.settings.Failures.Off
+}
+
+func (m *Model) slowRate() (float64, bool) {
+	c, ok := m.rates()
+	return c.SlowRatio(), ok && m.slowing.on
+}
+
+// baselineWindow is what both shares are measured over; 0: neither is.
+func (m *Model) baselineWindow() time.Duration {
+	switch {
+	case !m.settings.Failures.Off:
+		return m.settings.Failures.Window
+	case m.slowing.on:
+		return m.settings.SlowCalls.Window
+	default:
+		return 0
+	}
+}
+
+// without counts the baseline without so many of its last buckets, and returns the time that the others cover.
+func (m *Model) without(last int64) (c breaker.Counts, covered time.Duration) {
+	window := m.baselineWindow()
+	if window == 0 {
+		return c, 0
+	}
+	current := bucket(m.now, window, 10)
+	oldest, newest := max(0, current-9), current-last
 	for _, o := range m.outcomes {
-		if o.at >= from && !o.gaveUp {
+		if at := bucket(o.at, window, 10); oldest <= at && at <= newest && !o.gaveUp {
 			c = counted(c, o)
 		}
 	}
-	if f.Off || c.Calls < f.MinSamples {
-		return 0, false
-	}
-	return c.FailureRatio(), true
+	w := width(window, 10)
+	return c, min(m.now, time.Duration(newest+1)*w) - time.Duration(oldest)*w
 }
 
 // relativeRatio is the failure ratio that trips by comparison with the dependency's own rate, unless the sequential test
 // stands in its place.
 func (m *Model) relativeRatio() (float64, bool) {
+	if m.failing.on {
+		return 0, false
+	}
 	rate, ok := m.failureRate()
-	return min(1, max(m.settings.Failures.Floor, rate*m.settings.Failures.Multiple)), ok && !m.sequential()
+	return min(1, max(m.settings.Failures.Floor, rate*m.settings.Failures.Multiple)), ok
 }
 
 // memo is what the latency quantiles were when they were worked out last, for the quarter of the window in which that was.
@@ -180,7 +217,7 @@ func (m *Model) slowThreshold() time.Duration {
 	if product >= math.MaxInt64 || normal.tail == math.MaxInt64 {
 		return constant
 	}
-	threshold := max(time.Duration(product), normal.tail)
+	threshold := max(time.Duration(product), normal.tail, m.settings.SlowCalls.Floor)
 	if constant == 0 {
 		return threshold
 	}

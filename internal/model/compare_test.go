@@ -87,6 +87,7 @@ func (r *rig) compareReaders() {
 	r.see(func() { got = r.breaker.Snapshot() })
 	want := plain(r.model.Snapshot())
 	r.close("Snapshot.Evidence", &got.Evidence, &want.Evidence)
+	r.close("Snapshot.SlowEvidence", &got.SlowEvidence, &want.SlowEvidence)
 	r.fields("Snapshot", plain(got), want)
 	r.differ("State", state, want.State)
 	r.differ("RetryAfter", retryAfter, answered{want.RetryAfter, want.State == breaker.Open})
@@ -107,6 +108,8 @@ type flat struct {
 	breaker.Snapshot
 	Rate  float64
 	Known bool
+	Slow  float64
+	Told  bool
 }
 
 func plain(s breaker.Snapshot) flat {
@@ -114,6 +117,10 @@ func plain(s breaker.Snapshot) flat {
 	if s.NormalFailureRate != nil {
 		f.Rate, f.Known = *s.NormalFailureRate, true
 		f.NormalFailureRate = nil
+	}
+	if s.NormalSlowRate != nil {
+		f.Slow, f.Told = *s.NormalSlowRate, true
+		f.NormalSlowRate = nil
 	}
 	return f
 }

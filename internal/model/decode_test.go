@@ -40,21 +40,34 @@ func (s *source) settings() breaker.Settings {
 		ObserveOnly:         s.next()%8 == 7,
 	}
 	set.MaxBreakDuration = pick(s, 0, 0, max(set.BreakDuration, 3*time.Second), time.Hour, 1<<63-1)
-	if s.next()%2 == 1 {
-		set.Recovery = s.recovery()
-	}
+	set.Recovery = s.recovery()
 	set.Failures = s.failures(set.WithDefaults().Window)
 	set.SlowCalls = s.slowCalls(set.WithDefaults())
 	return set
 }
 
 func (s *source) recovery() breaker.Recovery {
-	return breaker.Recovery{
-		Fraction: pick(s, 0.25, 1, 10, 1e-9),
-		Initial:  pick(s, 0, 0.3, 0.5, 0.9, 1e-3),
-		Min:      pick(s, 0, 1, 2*time.Second),
-		Max:      pick(s, 0, 3*time.Second, time.Hour),
+	initial := pick(s, 0, 0.3, 0.5, 0.9, 1e-3)
+	switch s.next() % 4 {
+	case 0:
+		return breaker.Recovery{}
+	case 1:
+		return breaker.Recovery{Initial: initial}
+	case 2:
+		return breaker.Recovery{Off: true}
+	default:
+		return breaker.Recovery{
+			Fraction: pick(s, 0.25, 1, 10, 1e-9),
+			Initial:  initial,
+			Min:      pick(s, 0, 1, 2*time.Second),
+			Max:      pick(s, 0, 3*time.Second, time.Hour),
+		}
 	}
+}
+
+// every chooses the time between two false alarms; half of the tests are off.
+func (s *source) every() time.Duration {
+	return pick(s, 0, breaker.Disabled, breaker.Disabled, time.Hour, 24*time.Hour, breaker.Disabled, 0, 1<<62)
 }
 
 func (s *source) failures(window time.Duration) breaker.Failures {
@@ -62,14 +75,13 @@ func (s *source) failures(window time.Duration) breaker.Failures {
 		return breaker.Failures{Off: true}
 	}
 	f := breaker.Failures{
-		Multiple:   pick(s, 0, 1.5, 1.2, 2, 10),
-		MinSamples: pick(s, 0, 1, 5, 10, 30),
-		Floor:      pick(s, 0, 1e-6, 0.3, 1),
-
-		FalseAlarmEvery: pick(s, 0, 0, time.Hour, 24*time.Hour, 1<<62),
+		Multiple:        pick(s, 0, 1.5, 1.2, 2, 10),
+		MinSamples:      pick(s, 0, 1, 5, 10, 30),
+		Floor:           pick(s, 0, 1e-6, 0.3, 1),
+		FalseAlarmEvery: s.every(),
 	}
 	need := time.Duration(2 * float64(window))
-	if f.Multiple > 0 && f.FalseAlarmEvery == 0 {
+	if f.Multiple > 0 && f.FalseAlarmEvery == breaker.Disabled {
 		need = time.Duration(2 * f.Multiple * float64(window))
 	}
 	if f.Multiple > 0 {
@@ -79,15 +91,17 @@ func (s *source) failures(window time.Duration) breaker.Failures {
 }
 
 func (s *source) slowCalls(d breaker.Settings) breaker.SlowCalls {
-	overdue := s.next()%4 == 3
+	ended := s.next()%4 == 3
 	if s.next()%4 == 3 {
-		return breaker.SlowCalls{Off: true, Overdue: overdue}
+		return breaker.SlowCalls{Off: true, EndedOnly: ended}
 	}
 	c := breaker.SlowCalls{
-		Overdue:    overdue,
-		Multiple:   pick(s, 0, 1.5, 1.0001, 10),
-		Quantile:   pick(s, 0, 0.5, 0.1, 0.3),
-		MinSamples: pick(s, 0, 1, 2, 5, 8),
+		EndedOnly:       ended,
+		FalseAlarmEvery: s.every(),
+		Multiple:        pick(s, 0, 1.5, 1.0001, 10),
+		Quantile:        pick(s, 0, 0.5, 0.1, 0.3),
+		MinSamples:      pick(s, 0, 1, 2, 5, 8),
+		Floor:           pick(s, 0, breaker.Disabled, time.Millisecond, 1, 20*time.Millisecond),
 	}
 	if s.next()%4 == 3 {
 		c.TailQuantile = max(0.6, 1-d.SlowCallRatio/pick(s, 2.0, 3, 10))
@@ -106,6 +120,8 @@ const (
 	admit    kind = iota
 	call          // admitted and reported at once
 	burst         // of calls, with no look at the breaker between them
+	series        // of calls, and a step of the clock after each
+	hang          // of calls that do not return, and a step of the clock after each
 	end           // the report of a permit in flight
 	endTwice      // a second report of one that has ended
 	forget        // a permit that nobody will end
@@ -157,6 +173,7 @@ const (
 	tripWindow
 	latencyQuarter
 	failureBucket
+	slice
 	breakLeft
 	rampLength
 	probeTimeout
@@ -176,8 +193,10 @@ func (s *source) ops() []op {
 	bursts := 0
 	for len(s.bytes) > 0 && len(ops) < maxOps {
 		switch k := s.next() % 32; {
-		case k < 5:
+		case k < 4:
 			ops = append(ops, op{kind: admit})
+		case k < 5:
+			ops = append(ops, s.repeated())
 		case k < 12:
 			o := s.report(call)
 			for range pick(s, 1, 1, 1, 2, 5, 20) {
@@ -202,6 +221,23 @@ func (s *source) ops() []op {
 		}
 	}
 	return ops[:min(len(ops), maxOps)]
+}
+
+// repeated chooses a series of calls, or of calls that hang, some time apart.
+func (s *source) repeated() op {
+	o := s.report(series)
+	switch s.next() % 4 {
+	case 0:
+	case 1:
+		o.how, o.outcome = recordLatency, breaker.Transient
+	case 2: // slow
+		o.how, o.outcome, o.nearThreshold, o.latency = recordLatency, breaker.Success, true, 1
+	default:
+		o.kind = hang
+	}
+	o.times = pick(s, time.Duration(4), 8, 12, 16, 24)
+	o.delta = pick(s, 250*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond, 249_999_999, time.Second, 10*time.Second)
+	return o
 }
 
 func (s *source) rare(k int) op {
@@ -236,7 +272,7 @@ func (s *source) report(k kind) op {
 			10*time.Millisecond, 10_240_000, 10_239_999, 15*time.Millisecond, 100*time.Millisecond, time.Second,
 			300*time.Second, 1<<63-1),
 	}
-	if k != call && k != burst {
+	if k != call && k != burst && k != series {
 		o.choice = s.next()
 	}
 	if s.next()%4 == 3 {
@@ -267,6 +303,12 @@ func (o op) String() string {
 		return "admit and report " + report
 	case burst:
 		return fmt.Sprintf("%d times admit and report %s", o.times, report)
+	case series, hang:
+		what := "report " + report
+		if o.kind == hang {
+			what = "forget"
+		}
+		return fmt.Sprintf("%d times admit, %s and step %v", o.times, what, o.delta)
 	case end:
 		return "report " + report
 	case endTwice:

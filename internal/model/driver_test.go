@@ -122,12 +122,8 @@ func (r *rig) apply(o op) {
 		r.admit()
 	case call:
 		r.call(o)
-	case burst:
-		line := r.log[len(r.log)-1]
-		for range o.times {
-			r.log[len(r.log)-1] = line // which tells of the last call alone
-			r.call(o)
-		}
+	case burst, series, hang:
+		r.repeat(o)
 	case end:
 		r.end(o)
 	case endTwice:
@@ -155,6 +151,22 @@ func (r *rig) apply(o op) {
 	}
 }
 
+// repeat makes calls with no look at the breaker between them, and steps the clock after each of a series.
+func (r *rig) repeat(o op) {
+	line := r.log[len(r.log)-1]
+	for range o.times {
+		r.log[len(r.log)-1] = line // which tells of the last call alone
+		if o.kind == hang {
+			r.admit()
+		} else {
+			r.call(o)
+		}
+		if o.kind != burst {
+			r.clock.elapsed += o.delta
+		}
+	}
+}
+
 // reading runs a function of the breaker and returns what its clock showed then.
 func (r *rig) reading(f func()) model.Reading {
 	before, raw := r.clock.reads, r.clock.elapsed
@@ -172,9 +184,7 @@ func (r *rig) admit() bool {
 	if reads := r.clock.reads - before; closed && len(r.events) == told && reads > r.readsToAdmit() {
 		r.fault("a closed admission read the clock %d times", reads)
 	}
-	admitted := compare()
-	r.follow()
-	return admitted
+	return compare()
 }
 
 func (r *rig) call(o op) {
@@ -191,7 +201,7 @@ func (r *rig) ask() func() bool {
 	reading := r.reading(func() { permit, err = r.breaker.TryAcquire(context.Background()) })
 	return func() bool {
 		closed := r.model.Actual() == breaker.Closed
-		want, refused := r.model.Admit(reading)
+		want, refused := r.model.Admit(reading, r.follow)
 		switch {
 		case err != nil:
 			r.note("refused")
@@ -214,7 +224,7 @@ func (r *rig) readsToAdmit() int {
 	switch d := r.breaker.Settings(); {
 	case d.SlowCalls.Off && d.SlowCallThreshold == 0:
 		return 0
-	case d.SlowCalls.Overdue:
+	case !d.SlowCalls.EndedOnly:
 		return 4
 	default:
 		return 2
@@ -263,10 +273,10 @@ func (r *rig) react() {
 
 // follow does on the model what a reaction did on the breaker, after the operation that it reacted to.
 func (r *rig) follow() {
-	if r.followUp != nil {
-		r.note("reacted")
-		r.followUp()
+	if f := r.followUp; f != nil {
 		r.followUp = nil
+		r.note("reacted")
+		f()
 	}
 }
 
@@ -292,16 +302,21 @@ func (r *rig) size(u unit) time.Duration {
 		return d.SlowCalls.Window / 4
 	case failureBucket:
 		return d.Failures.Window / 10
+	case slice:
+		return 250 * time.Millisecond
 	case breakLeft:
 		left, _ := r.model.RetryAfter()
 		return left
 	case slowThreshold:
 		return r.model.Snapshot().SlowThreshold
 	case rampLength:
-		return d.Recovery.RampFor(d.BreakDuration)
+		if d.Recovery.Fraction == 0 {
+			return 100 * time.Millisecond // in which the fraction doubles at first
+		}
+		return d.Recovery.RampFor(r.model.Snapshot().Break)
 	case probeTimeout:
 		return max(0, d.ProbeTimeout)
 	default:
-		return d.BreakDuration
+		return max(d.BreakDuration, 3*time.Second)
 	}
 }

@@ -59,7 +59,7 @@ func newLeaper(t *testing.T, seed uint64, steps []time.Duration) *leaper {
 	for s.Validate() != nil {
 		s = (&source{randomBytes(l.random, 60)}).settings()
 		if seed%2 == 0 { // the narrowest buckets have the largest numbers
-			s.SlowCallRatio, s.SlowCalls = 1e-12, breaker.SlowCalls{Window: 1, Overdue: true}
+			s.SlowCallRatio, s.SlowCalls = 1e-12, breaker.SlowCalls{Window: 1}
 		}
 	}
 	s.Clock = l.clock
@@ -124,7 +124,7 @@ func (l *leaper) check() {
 	require.LessOrEqual(l.t, s.Counts.Failures, s.Counts.Calls)
 	require.LessOrEqual(l.t, s.Counts.Slow, s.Counts.Calls)
 	require.Equal(l.t, s.State == breaker.Closed, s.AdmittedFraction == 1, "%v admits %v", s.State, s.AdmittedFraction)
-	for _, share := range []float64{s.AdmittedFraction, s.Evidence, s.TripRatio} {
+	for _, share := range []float64{s.AdmittedFraction, s.Evidence, s.SlowEvidence, s.TripRatio} {
 		require.True(l.t, 0 <= share && share <= 1, "%+v", s)
 	}
 }

@@ -43,15 +43,25 @@ type Model struct {
 	period   int // changes of state and resets: what outcomes and probes belong to
 
 	outcomes []outcome
+	landings []landing // on ramps by evidence alone
 	permits  []*Permit // in flight
 	memo     memo
-	numbers  numbers
-	judged   int64 // the tenth of the trip window in which an admission was judged last
+	limit    time.Duration // the slow threshold that the last call left; 0: none
+	watch    *watch        // of the calls in flight; nil: nobody looks
+	failing  test
+	slowing  test
 	totals   breaker.Totals
+
+	basis        breaker.BreakBasis // of the break
+	first        time.Duration      // the first break of the incident
+	firstBasis   breaker.BreakBasis
+	firstOpened  time.Duration // when the incident began
+	lastIncident time.Duration // how long the one before lasted
+	lastEnd      time.Duration
 
 	stock            float64       // the number that the next break is jittered by
 	usual            time.Duration // the normal latency when it was last known as the circuit opened, in this open period
-	unwrittenTimeout bool          // ProbeTimeout is a default, which grows with the normal latency
+	unwrittenTimeout bool          // ProbeTimeout is a default, which follows the normal latency
 	unwrittenStreak  bool          // ConsecutiveFailures is a default, which the sequential test may raise
 
 	// Events are the changes of state so far.
@@ -68,10 +78,9 @@ type outcome struct {
 	period  int
 	failed  bool
 	slow    bool
+	judged  bool // by the ratio of slow calls, which are all of them or those above the constant threshold
 	latency time.Duration
-	gaveUp  bool    // it enters no baseline and ends no streak
-	weighed bool    // by the sequential test
-	weight  float64 // what it added to the score
+	gaveUp  bool // it enters no baseline and ends no streak
 }
 
 // Permit is one admission.
@@ -82,6 +91,7 @@ type Permit struct {
 	admitted  time.Duration
 	start     time.Duration
 	ended     bool
+	crossed   bool // the slow threshold, in flight
 	unsampled bool // refused by a breaker that only observes
 }
 
@@ -107,6 +117,9 @@ type Report struct {
 func New(s breaker.Settings, birth time.Time) *Model {
 	m := &Model{settings: s.WithDefaults(), birth: birth, unwrittenStreak: s.ConsecutiveFailures == 0,
 		unwrittenTimeout: s.ProbeTimeout == 0}
+	m.failing, m.slowing = testOfFailures(m.settings), testOfSlowness(m.settings)
+	m.limit = m.settings.SlowCallThreshold
+	m.watchAnew()
 	m.draw()
 	return m
 }
@@ -136,12 +149,14 @@ func (m *Model) needsTime(what string) {
 	}
 }
 
-// Admit asks for admission and returns a permit or a refusal; a breaker that only observes gives a permit for either.
-func (m *Model) Admit(r Reading) (*Permit, *Refusal) {
+// Admit asks for admission and returns a permit or a refusal; a breaker that only observes gives a permit for either. Observers of
+// what changes do the rest meanwhile: the call begins when they are done.
+func (m *Model) Admit(r Reading, meanwhile func()) (*Permit, *Refusal) {
 	refusal := m.offer(r)
 	if refusal != nil {
 		m.totals.Rejected++
 		if !m.settings.ObserveOnly {
+			meanwhile()
 			return nil, refusal
 		}
 	}
@@ -152,10 +167,12 @@ func (m *Model) Admit(r Reading) (*Permit, *Refusal) {
 		admitted:  m.now,
 		unsampled: refusal != nil,
 	}
-	if m.settings.SlowCallThreshold > 0 || !m.settings.SlowCalls.Off {
-		p.start = m.read(r.After)
-	}
 	m.permits = append(m.permits, p)
+	meanwhile()
+	if m.judgesSlowness() && !p.unsampled {
+		p.start = m.read(r.After)
+		m.watchCall(p)
+	}
 	return p, nil
 }
 
@@ -182,6 +199,10 @@ func (m *Model) offer(r Reading) *Refusal {
 			return m.refuse()
 		}
 	case breaker.Recovering:
+		if m.rampOverdue() {
+			m.open(breaker.ReasonRampFailed, nil)
+			return m.refuse()
+		}
 		return m.offerRamp()
 	case breaker.Isolated:
 		return m.refuse()
@@ -200,6 +221,7 @@ func (m *Model) End(p *Permit, rep Report, r Reading) bool {
 	}
 	p.ended = true
 	m.permits = slices.DeleteFunc(m.permits, func(q *Permit) bool { return q == p })
+	m.unwatchCall(p)
 	m.See(r)
 	o := rep.Outcome
 	if o > breaker.Ignored {
@@ -217,30 +239,36 @@ func (m *Model) End(p *Permit, rep Report, r Reading) bool {
 	if rep.Measured {
 		latency = rep.Latency
 	}
-	m.accept(o, max(0, latency), rep.Err)
+	m.accept(o, p.crossed, max(0, latency), rep.Err)
 	if threshold := m.slowThreshold(); rep.GaveUp && threshold > 0 && latency > threshold {
-		m.giveUp(latency)
+		m.giveUp(p.crossed, latency)
 	}
 	return true
 }
 
-// giveUp enters a call that was slow already when its caller gave it up.
-func (m *Model) giveUp(latency time.Duration) {
+// giveUp enters a call that was slow already when its caller gave it up. A probe of which nobody knows how it would have ended has
+// failed, unless a slow one proves nothing.
+func (m *Model) giveUp(crossed bool, latency time.Duration) {
 	m.needsTime("a call given up")
 	m.totals.Slow++
-	lost := m.state == breaker.HalfOpen
-	m.outcomes = append(m.outcomes, outcome{at: m.now, period: m.period, slow: true, failed: lost, latency: latency, gaveUp: true})
+	lost := m.state == breaker.HalfOpen && !m.awaitsFast()
+	m.outcomes = append(m.outcomes, outcome{at: m.now, period: m.period, slow: true, judged: m.judgedByRatio(latency), failed: lost,
+		latency: latency, gaveUp: true})
 	switch m.state {
 	case breaker.Closed:
-		if reason := m.tripped(false); reason != 0 {
+		alarms := alarms{slowness: !crossed && m.tell(&m.slowing, true)}
+		alarms.overdue = m.lookAtFlights()
+		if reason := m.tripped(alarms); reason != 0 {
 			m.open(reason, nil)
 		}
 	case breaker.HalfOpen:
-		m.judgeProbe(true, true, nil)
+		m.judgeProbe(lost, true, nil)
+	case breaker.Recovering:
+		m.judgeRamp(crossed, nil)
 	}
 }
 
-func (m *Model) accept(o breaker.Outcome, latency time.Duration, err error) {
+func (m *Model) accept(o breaker.Outcome, crossed bool, latency time.Duration, err error) {
 	switch o {
 	case breaker.Success:
 		m.totals.Successes++
@@ -254,34 +282,42 @@ func (m *Model) accept(o breaker.Outcome, latency time.Duration, err error) {
 		m.totals.Ignored++
 	}
 	if o == breaker.Success || o == breaker.Transient {
-		m.record(o == breaker.Transient, latency, err)
+		m.record(o == breaker.Transient, crossed, latency, err)
 	}
 }
 
 // record enters a call into the list and then judges it, so that it is part of the evidence it completes.
-func (m *Model) record(failed bool, latency time.Duration, err error) {
+func (m *Model) record(failed, crossed bool, latency time.Duration, err error) {
 	if m.ratios() || m.state != breaker.Closed {
 		m.needsTime("an outcome")
 	}
 	m.outcomes = append(m.outcomes, outcome{at: m.now, period: m.period, failed: failed, latency: latency})
 	m.memorise()
-	slow := false
-	if threshold := m.slowThreshold(); threshold > 0 {
-		slow = latency > threshold
+	if limit := m.slowThreshold(); limit != m.limit {
+		m.limit = limit
+		m.slowing.numbers.until, m.slowing.known = 0, m.shareAbove(limit)
 	}
-	m.outcomes[len(m.outcomes)-1].slow = slow
+	m.watchAnew()
+	slow := m.limit > 0 && latency > m.limit
+	last := &m.outcomes[len(m.outcomes)-1]
+	last.slow, last.judged = slow, slow && m.judgedByRatio(latency)
 	if slow {
 		m.totals.Slow++
 	}
 	switch m.state {
 	case breaker.Closed:
-		m.weigh()
-		m.judgeClosed(failed, slow, err)
+		m.judgeClosed(failed, slow, crossed, err)
 	case breaker.HalfOpen:
 		m.judgeProbe(failed, slow, err)
 	case breaker.Recovering:
-		m.judgeRamp(failed, err)
+		m.judgeRamp(crossed, err)
 	}
+}
+
+// judgedByRatio reports whether a slow call counts in the trip window: the test judges what is above the measured threshold alone.
+func (m *Model) judgedByRatio(latency time.Duration) bool {
+	constant := m.settings.SlowCallThreshold
+	return !m.slowing.on || constant == 0 || latency > constant
 }
 
 // Isolate refuses everything until Reset.

@@ -17,7 +17,7 @@ func TestBreakerEqualsModel(t *testing.T) {
 	const seeds = 2000
 	invalid := 0
 	reached := map[breaker.Reason]int{}
-	alarms := 0 // of the sequential test
+	alarms, slowAlarms := 0, 0 // of the sequential tests
 	for seed := range uint64(seeds) {
 		input := randomInput(seed)
 		r, ops := prepare(input)
@@ -30,8 +30,12 @@ func TestBreakerEqualsModel(t *testing.T) {
 		}
 		for _, e := range r.events {
 			reached[e.Reason]++
-			if e.Reason == breaker.ReasonRelativeFailures && r.settings.Failures.FalseAlarmEvery > 0 {
+			d := r.settings.WithDefaults()
+			if e.Reason == breaker.ReasonRelativeFailures && d.Failures.FalseAlarmEvery > 0 {
 				alarms++
+			}
+			if e.Reason == breaker.ReasonSlowCalls && d.SlowCalls.FalseAlarmEvery > 0 && d.SlowCallThreshold == 0 {
+				slowAlarms++
 			}
 		}
 	}
@@ -39,7 +43,8 @@ func TestBreakerEqualsModel(t *testing.T) {
 	for reason := breaker.ReasonConsecutiveFailures; reason <= breaker.ReasonOverdueCalls; reason++ {
 		require.Greater(t, reached[reason], seeds/100, "changes with reason %v", reason)
 	}
-	require.Greater(t, alarms, seeds/500, "alarms of the sequential test")
+	require.Greater(t, alarms, seeds/500, "alarms of the test on failures")
+	require.Greater(t, slowAlarms, seeds/500, "alarms of the test on slow calls")
 }
 
 // TestQuantileRankEqualsModel compares the ranks that two quantiles fall on, for products of quantile and number that are

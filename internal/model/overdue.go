@@ -1,66 +1,129 @@
 package model
 
 import (
+	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/brownout-go/breaker"
 )
 
-func (m *Model) countsOverdue() bool {
-	s := m.settings
-	return s.SlowCalls.Overdue && (s.SlowCallThreshold > 0 || !s.SlowCalls.Off)
+// watch is the calls in flight that are looked at for being overdue. Time is cut into slots, and a call is taken to have begun at
+// the end of its slot, so that none counts early. It is looked at once in each slot.
+type watch struct {
+	slot  time.Duration // how wide
+	due   time.Duration // when the calls are looked at next
+	calls []*Permit
 }
 
-// overdue counts the calls of this epoch that have been in flight for longer than the slow threshold. A call is taken to have
-// started at the end of its tenth of the trip window, so that none counts early.
-func (m *Model) overdue() int {
-	threshold := m.slowThreshold()
-	if !m.countsOverdue() || threshold == 0 {
+// slotFor is the width of the slots for a threshold: the widest power of two nanoseconds within a tenth of it, but about a millisecond
+// at the least.
+func slotFor(threshold time.Duration) time.Duration {
+	tenth := uint64(threshold / overdueTenth)
+	return max(narrowest, time.Duration(1)<<max(0, bits.Len64(tenth)-1))
+}
+
+// suits reports whether the slots are narrow enough for a threshold, and wide enough.
+func (w *watch) suits(threshold time.Duration) bool {
+	narrow := w.slot == narrowest || w.slot <= threshold/overdueTenth
+	return narrow && threshold/w.slot < overdueSlots
+}
+
+// endOf is the end of the slot of a time.
+func (w *watch) endOf(at time.Duration) time.Duration { return (at/w.slot + 1) * w.slot }
+
+// watchAnew looks at other calls from now on, if the threshold asks for other slots.
+func (m *Model) watchAnew() {
+	switch {
+	case m.settings.SlowCalls.EndedOnly || m.limit == 0:
+		m.watch = nil
+	case m.watch == nil || !m.watch.suits(m.limit):
+		m.watch = &watch{slot: slotFor(m.limit), due: m.now}
+	}
+}
+
+// watchCall looks at a call that begins, unless it is time to look at those before it.
+func (m *Model) watchCall(p *Permit) {
+	if w := m.watch; w != nil && p.start < w.due {
+		w.calls = append(w.calls, p)
+	}
+}
+
+func (m *Model) unwatchCall(p *Permit) {
+	if w := m.watch; w != nil {
+		w.calls = slices.DeleteFunc(w.calls, func(q *Permit) bool { return q == p })
+	}
+}
+
+func (m *Model) lookDue() bool { return m.watch != nil && m.now >= m.watch.due }
+
+// look returns how many calls have crossed the threshold since they were looked at last; none while that is not due.
+func (m *Model) look() (calls int) {
+	if !m.lookDue() {
 		return 0
 	}
-	n, tenth := 0, width(m.settings.Window, 10)
-	for _, p := range m.permits {
-		started := time.Duration(bucket(p.admitted, m.settings.Window, 10)+1) * tenth
-		if !p.unsampled && p.epoch == m.epoch && m.now-started >= threshold {
-			n++
+	w := m.watch
+	w.due = w.endOf(m.now)
+	for _, p := range w.calls {
+		if !p.crossed && m.now-w.endOf(p.start) >= m.limit {
+			p.crossed = true
+			calls++
 		}
 	}
-	return n
+	return calls
 }
 
-// offerClosed admits, unless the circuit opens because calls do not return. That is judged once in each tenth of the window.
+// lookAtFlights tells the test on slow calls of those that have crossed the threshold, and reports whether it gives the alarm.
+func (m *Model) lookAtFlights() bool {
+	calls := m.look()
+	return calls > 0 && m.tellBad(&m.slowing, calls)
+}
+
+// rampOverdue tells a ramp by evidence alone that calls have crossed the threshold, as one of them, and reports whether it is over.
+func (m *Model) rampOverdue() bool {
+	return m.look() > 0 && m.settings.Recovery.Fraction == 0 && m.land(m.now-m.limit, true)
+}
+
+// overdue counts the calls in flight that have crossed the threshold.
+func (m *Model) overdue() (calls int) {
+	for _, p := range m.watch.calls {
+		if p.crossed {
+			calls++
+		}
+	}
+	return calls
+}
+
+// offerClosed admits, unless the circuit opens because calls do not return.
 func (m *Model) offerClosed(r Reading) *Refusal {
-	if !m.countsOverdue() {
+	if m.watch == nil {
 		return nil
 	}
 	m.See(r)
 	m.needsTime("an admission")
-	tenth := bucket(m.now, m.settings.Window, 10)
-	if tenth == m.judged {
+	if !m.lookDue() {
 		return nil
 	}
-	m.judged = tenth
-	if overdue := m.overdue(); overdue > 0 && m.tooSlow(m.counts(), overdue) {
-		m.open(breaker.ReasonOverdueCalls, nil)
+	if reason := m.overdueTrip(m.lookAtFlights()); reason != 0 {
+		m.open(reason, nil)
 		return m.refuse()
 	}
 	return nil
 }
 
-// slowTrip is the trip condition on slow calls, those that have not returned among them.
-func (m *Model) slowTrip(c breaker.Counts) breaker.Reason {
-	switch {
-	case m.tooSlow(c, 0):
-		return breaker.ReasonSlowCalls
-	case m.tooSlow(c, m.overdue()):
+// overdueTrip is the trip condition on calls that have not returned: the alarm of the test, or without one the ratio.
+func (m *Model) overdueTrip(alarm bool) breaker.Reason {
+	if alarm {
 		return breaker.ReasonOverdueCalls
-	default:
+	}
+	if m.watch == nil || m.slowing.on {
 		return 0
 	}
-}
-
-func (m *Model) tooSlow(c breaker.Counts, overdue int) bool {
+	overdue, c := m.overdue(), m.counts()
 	c.Calls += overdue
 	c.Slow += overdue
-	return c.Calls >= m.settings.MinCalls && c.SlowRatio() >= m.settings.SlowCallRatio
+	if overdue > 0 && c.Calls >= m.settings.MinCalls && c.SlowRatio() >= m.settings.SlowCallRatio {
+		return breaker.ReasonOverdueCalls
+	}
+	return 0
 }

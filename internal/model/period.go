@@ -4,22 +4,36 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/brownout-go/breaker"
 )
 
-// judgeClosed applies the trip conditions in their order. A fast success never trips.
-func (m *Model) judgeClosed(failed, slow bool, err error) {
-	if !failed && !slow {
-		return
+// alarms are what the sequential tests say of the calls just recorded.
+type alarms struct{ failures, slowness, overdue bool }
+
+// judgeClosed applies the trip conditions in their order. A fast success never trips by itself, but calls in flight may be due to be
+// looked at when it ends.
+func (m *Model) judgeClosed(failed, slow, crossed bool, err error) {
+	a := alarms{failures: m.tell(&m.failing, failed)}
+	if !crossed {
+		a.slowness = m.tell(&m.slowing, slow)
 	}
-	if reason := m.tripped(failed); reason != 0 {
+	due := m.lookDue()
+	a.overdue = m.lookAtFlights()
+	var reason breaker.Reason
+	if failed || slow {
+		reason = m.tripped(a)
+	} else if due {
+		reason = m.overdueTrip(a.overdue)
+	}
+	if reason != 0 {
 		m.open(reason, err)
 	}
 }
 
-func (m *Model) tripped(failed bool) breaker.Reason {
+func (m *Model) tripped(a alarms) breaker.Reason {
 	s, c := m.settings, m.counts()
 	limit, relative := m.relativeRatio()
 	enough := c.Calls >= s.MinCalls
@@ -28,12 +42,17 @@ func (m *Model) tripped(failed bool) breaker.Reason {
 		return breaker.ReasonConsecutiveFailures
 	case enough && s.FailureRatio > 0 && c.FailureRatio() >= s.FailureRatio:
 		return breaker.ReasonFailureRatio
-	case failed && m.alarmed(), enough && relative && c.Failures >= 2 && c.FailureRatio() >= limit:
+	case a.failures, enough && relative && c.Failures >= 2 && c.FailureRatio() >= limit:
 		return breaker.ReasonRelativeFailures
+	case a.slowness, enough && m.slowRatioTrips() && c.SlowRatio() >= s.SlowCallRatio:
+		return breaker.ReasonSlowCalls
 	default:
-		return m.slowTrip(c)
+		return m.overdueTrip(a.overdue)
 	}
 }
+
+// slowRatioTrips reports whether the plain ratio of slow calls trips: without the test, and of a constant threshold.
+func (m *Model) slowRatioTrips() bool { return !m.slowing.on || m.settings.SlowCallThreshold > 0 }
 
 // roomForProbe counts the probes of this period: those in flight against their limit, and in a cohort those that counted too.
 func (m *Model) roomForProbe() bool {
@@ -62,48 +81,65 @@ func (m *Model) lostProbe() bool {
 	return false
 }
 
-// probeTimeout is ten times the usual latency where it is not written and that is more.
+// probeTimeout is ten times the usual latency, and a second at the least, where it is not written and that is known.
 func (m *Model) probeTimeout() time.Duration {
-	written := m.settings.ProbeTimeout
-	if !m.unwrittenTimeout || float64(m.usual)*10 <= float64(written) {
-		return written
+	if !m.unwrittenTimeout || m.usual == 0 {
+		return m.settings.ProbeTimeout
 	}
-	if float64(m.usual)*10 >= math.MaxInt64 {
+	return max(probeTakes, times(m.usual, probeLatencies))
+}
+
+// times is a multiple of a duration, or the end of time.
+func times(d time.Duration, n float64) time.Duration {
+	if float64(d)*n >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return 10 * m.usual
+	return time.Duration(float64(d) * n)
+}
+
+// awaitsFast reports whether slow probes prove nothing.
+func (m *Model) awaitsFast() bool {
+	return m.slowing.on && m.settings.ProbeCohort == 0 && m.settings.Recovery.Fraction == 0
 }
 
 // judgeProbe takes a probe's outcome for its own verdict, or for a share of its cohort's.
 func (m *Model) judgeProbe(failed, slow bool, err error) {
 	s, t := m.settings, m.tally()
-	slowCounts := s.Recovery.Fraction == 0
+	slow = slow && s.Recovery.Fraction == 0
 	enough := t.Calls-t.Failures >= s.ProbeSuccesses
+	if m.awaitsFast() {
+		slow, enough = false, m.fastRow() >= s.ProbeSuccesses
+	}
 	if n := s.ProbeCohort; n > 0 {
 		failed = t.Failures > 0
 		if s.FailureRatio > 0 {
 			failed = float64(t.Failures)/float64(n) >= s.FailureRatio
 		}
-		slow = float64(t.Slow)/float64(n) >= s.SlowCallRatio
+		slow = s.Recovery.Fraction == 0 && float64(t.Slow)/float64(n) >= s.SlowCallRatio
 		enough = t.Calls >= n
 	}
 	switch {
 	case failed:
 		m.open(breaker.ReasonProbeFailed, err)
-	case slow && slowCounts:
+	case slow:
 		m.open(breaker.ReasonProbeSlow, err)
-	case enough && slowCounts:
+	case enough && s.Recovery.Off:
 		m.change(breaker.Closed, breaker.ReasonProbesSucceeded, nil)
 	case enough:
 		m.change(breaker.Recovering, breaker.ReasonProbesSucceeded, nil)
 	}
 }
 
-// judgeRamp opens on a failure. What was slow or fast is read from the list when the fraction is asked for.
-func (m *Model) judgeRamp(failed bool, err error) {
-	if failed {
-		m.open(breaker.ReasonRampFailed, err)
+// fastRow is how many probes in a row were fast successes.
+func (m *Model) fastRow() int {
+	row := 0
+	for _, o := range slices.Backward(m.outcomes) {
+		if o.period != m.period || o.slow || o.failed {
+			break
+		}
+		row++
 	}
+	return row
 }
 
 // offerRamp admits by credit: each offer adds the admitted fraction, and each whole credit admits one call.
@@ -121,8 +157,13 @@ func (m *Model) offerRamp() *Refusal {
 	return nil
 }
 
-// fraction is what a ramp admits now: the lower of what the clock and the evidence allow.
-func (m *Model) fraction() float64 { return min(m.ramp(m.now), m.evidence()) }
+// fraction is what a ramp admits now: the lower of what the clock and the evidence allow, or what the evidence alone does.
+func (m *Model) fraction() float64 {
+	if m.settings.Recovery.Fraction == 0 {
+		return m.climb().fraction(m.now)
+	}
+	return min(m.ramp(m.now), m.evidence())
+}
 
 func (m *Model) rampLength() time.Duration {
 	r := m.settings.Recovery
@@ -151,11 +192,11 @@ func (m *Model) evidence() float64 {
 			continue
 		}
 		if o.slow {
-			evidence, row = max(initial, 1.0/1024, min(m.ramp(o.at), evidence)/2), 0
+			evidence, row = max(initial, rampStep, min(m.ramp(o.at), evidence)/2), 0
 			continue
 		}
 		if row++; row == m.settings.ProbeSuccesses {
-			evidence, row = min(1, evidence+max(initial, 1.0/1024)), 0
+			evidence, row = min(1, evidence+max(initial, rampStep)), 0
 		}
 	}
 	return evidence
@@ -188,7 +229,7 @@ func (m *Model) open(reason breaker.Reason, err error) {
 	if superseded {
 		return
 	}
-	m.served, event.Break = answer, answer
+	m.served, m.basis, event.Break = answer, breaker.BreakDynamic, answer
 	m.end = m.after(answer)
 }
 
@@ -215,7 +256,12 @@ func (m *Model) after(d time.Duration) time.Duration {
 	return m.now + d
 }
 
+// nominal is the break that begins now, before jitter: a written one doubles, a measured one follows traffic and incident.
 func (m *Model) nominal() time.Duration {
+	if m.settings.BreakDuration == 0 {
+		return m.measuredBreak()
+	}
+	m.basis = breaker.BreakWritten
 	d := float64(m.settings.BreakDuration)
 	for range m.opens - 1 {
 		d *= 2
@@ -259,8 +305,13 @@ func (m *Model) change(to breaker.State, reason breaker.Reason, err error) {
 		fallthrough
 	case breaker.Isolated:
 		m.epoch++
+		m.watch = nil
+		m.watchAnew()
 		m.openedAt, m.opening, m.cause = m.now, reason, err
 	case breaker.Closed:
+		if m.opens > 0 {
+			m.lastIncident, m.lastEnd = m.now-m.firstOpened, m.now
+		}
 		m.opens, m.opening, m.cause = 0, 0, nil
 	}
 	m.Events = append(m.Events, event)

@@ -14,7 +14,7 @@ import (
 // TestModelReproducesReferenceExperiment checks the model by itself: the published figures of the ramp experiment come out.
 func TestModelReproducesReferenceExperiment(t *testing.T) {
 	assert.Equal(t, 8250, successesAfterOutage(breaker.Recovery{Fraction: 0.25}), "with a ramp")
-	assert.Equal(t, 3002, successesAfterOutage(breaker.Recovery{}), "without")
+	assert.Equal(t, 3002, successesAfterOutage(breaker.Recovery{Off: true}), "without")
 }
 
 // experiment is a dependency that fails wholly for a while, comes back at a twentieth of its capacity and is easily overrun.
@@ -35,9 +35,9 @@ const (
 )
 
 func successesAfterOutage(ramp breaker.Recovery) int {
-	e := experiment{capacity: calls, model: model.New(breaker.Settings{
-		BreakDuration: 5 * time.Second, BreakJitter: breaker.JitterNone, Recovery: ramp,
-	}, birth)}
+	s := breaker.Classic()
+	s.BreakDuration, s.BreakJitter, s.Recovery = 5*time.Second, breaker.JitterNone, ramp
+	e := experiment{capacity: calls, model: model.New(s, birth)}
 	for range 30 {
 		e.offer(breaker.Success, healthy)
 		e.offer(breaker.Success, healthy)
@@ -90,7 +90,7 @@ func (e *experiment) recover(start float64, admitted int) {
 
 func (e *experiment) offer(o breaker.Outcome, latency time.Duration) bool {
 	r := model.Reading{Raw: e.now, After: e.now, Seen: true}
-	p, refusal := e.model.Admit(r)
+	p, refusal := e.model.Admit(r, func() {})
 	if refusal != nil {
 		return false
 	}

@@ -36,9 +36,15 @@ func (m *Model) Snapshot() breaker.Snapshot {
 		s.ProbeSuccesses = m.tally().Calls - m.tally().Failures
 	}
 	s.NormalLatency = m.measured().value
-	s.Evidence = m.evidenceOfFailure()
+	s.Evidence, s.SlowEvidence = m.shareOf(&m.failing), m.shareOf(&m.slowing)
 	if rate, ok := m.failureRate(); ok {
 		s.NormalFailureRate = &rate
+	}
+	if rate, ok := m.slowRate(); ok {
+		s.NormalSlowRate = &rate
+	}
+	if state != breaker.Closed && state != breaker.Isolated {
+		s.Break, s.BreakBasis = m.served, m.basis
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/brownout-go/breaker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -167,6 +168,30 @@ func TestBench_loops_do_what_they_say(t *testing.T) {
 			made := b.New()
 			require.NotNil(t, made)
 			b.Warm(made)
+		})
+	}
+}
+
+// The loop that times refusals opened its breaker by five failures within a microsecond. Zero settings take those for one
+// event and stay closed, so that the cost of a success was shown as that of a refusal.
+func TestRegression_RefusalsAreTimedOnABreakerThatIsOpen(t *testing.T) {
+	for _, s := range []breaker.Settings{{}, breaker.Classic(), ConsecutiveOnly()} {
+		synctest.Test(t, func(t *testing.T) {
+			b := tripped(withBreak(s, time.Hour))
+			assert.Equal(t, breaker.Open, b.State())
+			require.ErrorIs(t, b.Execute(context.Background(), succeed), breaker.ErrRejected)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			b := tripped(withBreak(s, 1))
+			for range 2 {
+				time.Sleep(time.Second)
+				err := b.Execute(context.Background(), func(ctx context.Context) error {
+					assert.Equal(t, breaker.HalfOpen, b.State())
+					require.ErrorIs(t, b.Execute(ctx, succeed), breaker.ErrRejected)
+					return errBench
+				})
+				require.ErrorIs(t, err, errBench, "the next round is half-open too")
+			}
 		})
 	}
 }

@@ -9,38 +9,28 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
+// ours are the configurations of this module's breaker, zero settings first. A line here is all that another one takes: the
+// targets command finds it as "ours", and the page gives it a column.
 func ours() []Entry {
-	ramp := breaker.Settings{Recovery: breaker.Recovery{Fraction: 0.5}}
 	return []Entry{
 		oursEntry("zero settings", "`Settings{}`", breaker.Settings{}),
-		oursEntry("with a ramp", "`Recovery{Fraction: 0.5}`, all else zero", ramp),
-		oursEntry(tuned, "`FailureRatio: 0.5`, `Failures{Floor: 0.2}`, `SlowCallThreshold: 500 ms` in place of the measured one, "+
-			"`SlowCallRatio: 0.25`, `BreakDuration: 5 s`, `MaxBreakDuration: 30 s`, `Recovery{Fraction: 0.5}`", oursTuned()),
-		oursEntry("all three", "`Failures{FalseAlarmEvery: 30 days}`, `SlowCalls{TailQuantile: 0.75, Overdue: true}`, all else zero", AllThree()),
-	}
-}
-
-// AllThree are zero settings with the three that no other breaker has.
-func AllThree() breaker.Settings {
-	return breaker.Settings{
-		Failures:  breaker.Failures{FalseAlarmEvery: 30 * 24 * time.Hour},
-		SlowCalls: breaker.SlowCalls{TailQuantile: 0.75, Overdue: true},
+		oursEntry("classic", "`Classic()`", breaker.Classic()),
+		oursEntry(tuned, "`Classic()` with `FailureRatio: 0.5`, `Failures{Floor: 0.2}`, `SlowCallThreshold: 500 ms` in place of the "+
+			"measured one, `SlowCallRatio: 0.25`, `BreakDuration: 5 s`, `MaxBreakDuration: 30 s`, `Recovery{Fraction: 0.5}`", oursTuned()),
 	}
 }
 
 // oursTuned is what somebody writes who knows the dependency of the scenarios: it answers within 500 ms when it is well, and
 // one error in five is not normal for it.
 func oursTuned() breaker.Settings {
-	return breaker.Settings{
-		FailureRatio:      0.5,
-		Failures:          breaker.Failures{Floor: 0.2},
-		SlowCallThreshold: 500 * time.Millisecond,
-		SlowCalls:         breaker.SlowCalls{Off: true},
-		SlowCallRatio:     0.25,
-		BreakDuration:     5 * time.Second,
-		MaxBreakDuration:  30 * time.Second,
-		Recovery:          breaker.Recovery{Fraction: 0.5},
-	}
+	s := breaker.Classic()
+	s.FailureRatio = 0.5
+	s.Failures.Floor = 0.2
+	s.SlowCallThreshold, s.SlowCalls.Off = 500*time.Millisecond, true
+	s.SlowCallRatio = 0.25
+	s.BreakDuration, s.MaxBreakDuration = 5*time.Second, 30*time.Second
+	s.Recovery = breaker.Recovery{Fraction: 0.5}
+	return s
 }
 
 func oursEntry(config, setup string, s breaker.Settings) Entry {
@@ -80,11 +70,7 @@ func (g oursGuard) State() State {
 func OursBench(s breaker.Settings) Bench {
 	ctx := context.Background()
 	closed := breaker.MustNew(s)
-	open, halfOpen := breaker.MustNew(withBreak(s, time.Hour)), breaker.MustNew(withBreak(s, 1))
-	for range 5 {
-		_ = open.Execute(ctx, fail)
-		_ = halfOpen.Execute(ctx, fail)
-	}
+	open, halfOpen := tripped(withBreak(s, time.Hour)), tripped(withBreak(s, 1))
 	calls := func(b *breaker.Breaker, n int) {
 		for range n {
 			_ = b.Execute(ctx, succeed)
@@ -99,6 +85,19 @@ func OursBench(s breaker.Settings) Bench {
 		New:  func() any { return breaker.MustNew(s) },
 		Warm: func(b any) { calls(b.(*breaker.Breaker), benchSamples) },
 	}
+}
+
+// tripped returns a breaker that failures have opened. They are spread over time: in one burst they are one event.
+func tripped(s breaker.Settings) *breaker.Breaker {
+	b := breaker.MustNew(s)
+	for range 1000 {
+		_ = b.Execute(context.Background(), fail)
+		if b.State() != breaker.Closed {
+			return b
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	panic("a thousand failures in a row have not opened the breaker")
 }
 
 // withBreak gives s a break of exactly d, however often it opens, and probes that may take for ever.

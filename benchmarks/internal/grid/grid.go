@@ -1,5 +1,5 @@
 // Package grid asks how often the failure trip opens on a dependency that is well, and how many calls it needs to see that
-// one has fallen ill, over a grid of call rates and error rates: the default rules beside the sequential test.
+// one has fallen ill, over a grid of call rates and error rates: the classic rules beside those of zero settings.
 //
 // The breaker is the real one, on a clock that is moved by hand, and only failures judge.
 package grid
@@ -17,7 +17,7 @@ import (
 
 const day = 24 * time.Hour
 
-// FalseAlarmEvery is what the sequential test is promised to keep, and what the limit of detection is reckoned with.
+// FalseAlarmEvery is what the rules of zero settings are promised to keep, and what the limit of detection is reckoned with.
 const FalseAlarmEvery = 30 * day
 
 // Rule is a way to judge failures.
@@ -26,15 +26,17 @@ type Rule struct {
 	Settings breaker.Settings
 }
 
-// The rules. Five failures in a row open under both, though the sequential test raises that number where errors are common.
+// The rules. Failures in a row open under both, though zero settings raise their number where errors are common.
 var (
-	Defaults   = Rule{"default rules", breaker.Settings{SlowCalls: breaker.SlowCalls{Off: true}}}
-	Sequential = Rule{"sequential test", breaker.Settings{
-		SlowCalls: breaker.SlowCalls{Off: true},
-		Failures:  breaker.Failures{FalseAlarmEvery: FalseAlarmEvery},
-	}}
-	rules = []Rule{Defaults, Sequential}
+	Classic      = Rule{"classic rules", withoutSlowness(breaker.Classic())}
+	ZeroSettings = Rule{"zero settings", withoutSlowness(breaker.Settings{})}
+	rules        = []Rule{Classic, ZeroSettings}
 )
+
+func withoutSlowness(s breaker.Settings) breaker.Settings {
+	s.SlowCalls.Off = true
+	return s
+}
 
 // Shift is a change of the fraction of calls that fail.
 type Shift struct{ From, To float64 }
@@ -68,6 +70,7 @@ type Plan struct {
 	Steady []float64 // fractions that fail in health
 	Shifts []Shift
 	Runs   int // of each shift
+	Parts  []Part
 }
 
 // Every run of a shift begins with health, for twice as long as the failure baseline lasts. A shift that has not opened the
@@ -77,14 +80,16 @@ const (
 	Within = 5 * time.Minute
 )
 
-// Full is the plan of the page: as many days as take two cores a minute or two. With fewer than ten, one false open by chance
+// Full is the plan of the page: as many days as take two cores some minutes. With fewer than ten, one false open by chance
 // would count as more than the three that are allowed.
 func Full() Plan {
+	steady := []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3}
 	return Plan{
 		Loads:  []Load{{0.7, 30 * day}, {1.33, 30 * day}, {3, 30 * day}, {20, 30 * day}, {100, 10 * day}},
-		Steady: []float64{0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3},
+		Steady: steady,
 		Shifts: []Shift{{0.001, 0.05}, {0.001, 0.3}, {0.01, 0.1}, {0.01, 0.3}, {0.01, 1}, {0.05, 0.3}, {0.1, 0.5}, {0.3, 0.9}},
 		Runs:   201,
+		Parts:  parts(steady),
 	}
 }
 
@@ -100,10 +105,12 @@ func Short() Plan {
 
 // Health is a cell of the first part.
 type Health struct {
-	Rule   Rule
-	Load   Load
-	Steady float64
-	Opens  int
+	Rule    Rule
+	Load    Load
+	Steady  float64
+	Trouble Trouble
+	Pattern Pattern // independent if it has no name
+	Opens   int
 }
 
 // PerMonth is the false opens in 30 days.
@@ -128,6 +135,7 @@ type Result struct {
 	Plan       Plan
 	Health     []Health
 	Detections []Detection
+	Parts      [][]Health // of each part of the plan
 }
 
 // Run simulates all cells, on all cores. The same plan gives the same result.
@@ -144,6 +152,13 @@ func (p Plan) Run() Result {
 		}
 	}
 	var work []func()
+	for _, part := range p.Parts {
+		cells := part.cells(p.Loads)
+		r.Parts = append(r.Parts, cells)
+		for i := range cells {
+			work = append(work, cells[i].run)
+		}
+	}
 	for i := range r.Health {
 		work = append(work, r.Health[i].run)
 	}
@@ -155,7 +170,12 @@ func (p Plan) Run() Result {
 }
 
 func (h *Health) run() {
-	h.Opens = newStream(h.Rule.Settings, h.Load.PerSecond, 1).healthy(h.Steady, h.Load.Length)
+	s := newStream(h.Rule.Settings, h.Load.PerSecond, 1)
+	s.trouble = h.Trouble
+	if h.Pattern.new != nil {
+		s.weather = h.Pattern.new(1)
+	}
+	h.Opens = s.healthy(h.Steady, h.Load.Length)
 }
 
 func (d *Detection) run(runs int) {

@@ -39,7 +39,7 @@ func TestLimit(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	t.Run("counts an open for every five calls that fail", func(t *testing.T) {
-		s := newStream(Defaults.Settings, 10, 1)
+		s := newStream(Classic.Settings, 10, 1)
 		calls := 0
 		for range 1000 {
 			calls++
@@ -51,30 +51,32 @@ func TestStream(t *testing.T) {
 		}
 	})
 	t.Run("keeps the rate and the length", func(t *testing.T) {
-		s := newStream(Defaults.Settings, 10, 1)
+		s := newStream(Classic.Settings, 10, 1)
 		start := s.clock.now
 		assert.Zero(t, s.healthy(0, time.Hour))
 		assert.InDelta(t, time.Hour, s.clock.now.Sub(start), float64(10*time.Second))
 		assert.InEpsilon(t, 36_000, s.breaker.Snapshot().Totals.Successes, 0.02)
 	})
 	t.Run("the call that opens is counted", func(t *testing.T) {
-		calls, opened := newStream(Defaults.Settings, 10, 1).untilOpen(1, time.Minute)
+		calls, opened := newStream(Classic.Settings, 10, 1).untilOpen(1, time.Minute)
 		assert.True(t, opened)
 		assert.Equal(t, 5, calls)
 	})
 	t.Run("what never opens is missed after as long as it may take", func(t *testing.T) {
-		calls, opened := newStream(Defaults.Settings, 10, 1).untilOpen(0, time.Minute)
+		calls, opened := newStream(Classic.Settings, 10, 1).untilOpen(0, time.Minute)
 		assert.False(t, opened)
 		assert.InEpsilon(t, 600, calls, 0.2)
 	})
 }
 
-func TestRules_differ_in_the_test_only(t *testing.T) {
-	s := Sequential.Settings
-	assert.Equal(t, 30*24*time.Hour, s.Failures.FalseAlarmEvery)
-	s.Failures = breaker.Failures{}
-	assert.Equal(t, Defaults.Settings, s)
-	require.NoError(t, Sequential.Settings.Validate())
+func TestRules_judge_failures_only(t *testing.T) {
+	assert.Equal(t, breaker.Settings{SlowCalls: breaker.SlowCalls{Off: true}}, ZeroSettings.Settings)
+	classic := Classic.Settings
+	assert.True(t, classic.SlowCalls.Off)
+	assert.Negative(t, classic.Failures.FalseAlarmEvery, "no sequential test")
+	for _, rule := range rules {
+		require.NoError(t, rule.Settings.Validate(), rule.Name)
+	}
 }
 
 func TestRun_is_the_same_on_any_number_of_cores(t *testing.T) {
@@ -89,12 +91,12 @@ func TestRun_tells_the_rules_apart(t *testing.T) {
 	require.Len(t, r.Detections, 4)
 	for _, h := range r.Health {
 		if h.Steady == 0.3 {
-			assert.Equal(t, h.Rule.Name == Defaults.Name, h.Opens > 0, "%s at %v/s", h.Rule.Name, h.Load.PerSecond)
+			assert.Equal(t, h.Rule.Name == Classic.Name, h.Opens > 0, "%s at %v/s", h.Rule.Name, h.Load.PerSecond)
 		}
 	}
 	for _, d := range r.Detections {
 		assert.Zero(t, d.Missed)
-		assert.InDelta(t, 5, d.Median, 1)
+		assert.InDelta(t, 5, d.Median, 3, "%s at %v/s", d.Rule.Name, d.Rate)
 	}
 }
 
@@ -123,7 +125,7 @@ func TestTargets(t *testing.T) {
 		{"one false open in ten days is three in 30", func(r *Result) { r.Health[1].Opens = 1 }, nil},
 		{"two are six", func(r *Result) { r.Health[1].Opens = 2 }, []int{worst, average}},
 		{"the average of 3, 3 and 0", func(r *Result) { r.Health[1].Opens, r.Health[3].Opens = 1, 1 }, []int{average}},
-		{"opens of the default rules are no fault", func(r *Result) { r.Health[0].Opens = 99 }, nil},
+		{"opens of the classic rules are no fault", func(r *Result) { r.Health[0].Opens = 99 }, nil},
 		{"just quick enough", func(r *Result) { r.Detections[3].Median = 2.19 * limit }, nil},
 		{"just too late", func(r *Result) { r.Detections[3].Median = 2.21 * limit }, []int{multiple}},
 		{"late where calls are few", func(r *Result) { r.Detections[1].Median = 99 }, nil},
@@ -149,12 +151,12 @@ func TestTables(t *testing.T) {
 		r.Detections[2].Median, r.Detections[2].Missed = math.Inf(1), 0.6
 		r.Detections[4].Missed = 0.1
 	})
-	assert.Contains(t, r.HealthTable(), "| 1.33 | 10 | default rules | 3,702 |\n| 1.33 | 10 | sequential test | 0 |\n")
+	assert.Contains(t, r.HealthTable(), "| 1.33 | 10 | classic rules | 3,702 |\n| 1.33 | 10 | zero settings | 0 |\n")
 	assert.Equal(t, 8, strings.Count(r.HealthTable(), "\n"), "a row for each rate and rule")
 	detections := r.DetectionTable()
 	assert.Equal(t, 11, strings.Count(detections, "\n"), "the limits have rows of their own")
-	assert.Contains(t, detections, "| 3 | limit | 3.4 |\n| 3 | default rules | missed by 60 % |\n| 3 | sequential test | 5 (1.5 ×) |\n")
-	assert.Contains(t, detections, "| 20 | default rules | 5 (1.3 ×), missed by 10 % |\n")
+	assert.Contains(t, detections, "| 3 | limit | 3.4 |\n| 3 | classic rules | missed by 60 % |\n| 3 | zero settings | 5 (1.5 ×) |\n")
+	assert.Contains(t, detections, "| 20 | classic rules | 5 (1.3 ×), missed by 10 % |\n")
 }
 
 func TestPlans_cover_the_grid(t *testing.T) {

@@ -14,15 +14,7 @@ func (r Result) HealthTable() string {
 	for _, p := range r.Plan.Steady {
 		header = append(header, percent(p))
 	}
-	var rows [][]string
-	for i, h := range r.Health {
-		if i%len(r.Plan.Steady) == 0 {
-			rows = append(rows, []string{short(h.Load.PerSecond), short(h.Load.Length.Hours() / 24), h.Rule.Name})
-		}
-		last := len(rows) - 1
-		rows[last] = append(rows[last], markdown.Grouped(int(math.Round(h.PerMonth()))))
-	}
-	return markdown.Table(3, header, rows)
+	return markdown.Table(3, header, healthRows(r.Health, len(r.Plan.Steady)))
 }
 
 // DetectionTable shows how long the shifts go unseen.
@@ -65,17 +57,17 @@ func (d Detection) String() string {
 	return text
 }
 
-// Target is one promise about the sequential test, and what became of it under each rule: the worst cell, or the average.
+// Target is one promise about zero settings, and what became of it under each rule: the worst cell, or the average.
 type Target struct {
-	What       string
-	Most       float64
-	Defaults   float64
-	Sequential float64
-	write      func(float64) string
+	What         string
+	Most         float64
+	Classic      float64
+	ZeroSettings float64
+	write        func(float64) string
 }
 
-// Kept reports whether the sequential test meets it.
-func (t Target) Kept() bool { return t.Sequential <= t.Most }
+// Kept reports whether zero settings meet it.
+func (t Target) Kept() bool { return t.ZeroSettings <= t.Most }
 
 // Targets are all of them.
 func (r Result) Targets() []Target {
@@ -92,7 +84,7 @@ func (r Result) Targets() []Target {
 		return func(rule Rule) []float64 { return r.detections(rule, from, value) }
 	}
 	target := func(what string, most float64, figure func(Rule) float64, write func(float64) string) Target {
-		return Target{what, most, figure(Defaults), figure(Sequential), write}
+		return Target{what, most, figure(Classic), figure(ZeroSettings), write}
 	}
 	return []Target{
 		target("false opens in 30 days, worst cell", 3, worst(r.perMonth), short),
@@ -129,9 +121,9 @@ func (r Result) TargetTable() string {
 		if t.Kept() {
 			verdict = "kept"
 		}
-		rows = append(rows, []string{t.What, t.write(t.Most), t.write(t.Sequential), verdict, t.write(t.Defaults)})
+		rows = append(rows, []string{t.What, t.write(t.Most), t.write(t.ZeroSettings), verdict, t.write(t.Classic)})
 	}
-	return markdown.Table(1, []string{"", "at most", "sequential test", "", "default rules"}, rows)
+	return markdown.Table(1, []string{"", "at most", "zero settings", "", "classic rules"}, rows)
 }
 
 func mean(values []float64) float64 {

@@ -44,8 +44,10 @@ const (
 
 func number(v float64) Figure { return Figure{Value: v} }
 
+const falseOpensName = "false opens"
+
 func falseOpens() Column {
-	return Column{Name: "false opens", value: func(r *Record) Figure { return number(float64(len(r.Opens))) }}
+	return Column{Name: falseOpensName, value: func(r *Record) Figure { return number(float64(len(r.Opens))) }}
 }
 
 func refusedForNothing() Column {
@@ -185,8 +187,8 @@ func (f Figure) bad() bool { return f.Note == Never || f.Note == Already }
 // Comparable reports whether the figure can be better or worse than another.
 func (f Figure) Comparable() bool { return f.Note == Measured || f.bad() }
 
-// median returns the middle one of the figures of several runs; those that mean nothing count as the worst.
-func (c Column) median(figures []Figure) Figure {
+// sorted returns the figures of several runs, the best first; those that mean nothing count as the worst.
+func (c Column) sorted(figures []Figure) []Figure {
 	sorted := slices.Clone(figures)
 	slices.SortStableFunc(sorted, func(a, b Figure) int {
 		switch {
@@ -199,5 +201,8 @@ func (c Column) median(figures []Figure) Figure {
 		}
 		return 0
 	})
-	return sorted[len(sorted)/2]
+	return sorted
 }
+
+// median returns the middle one of the figures.
+func (c Column) median(figures []Figure) Figure { return c.sorted(figures)[len(figures)/2] }

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	out   = flag.String("field.out", "", "run the whole field and write the figures to this file")
-	short = flag.Bool("field.short", false, "with field.out: cut the long scenarios")
+	out   = flag.String("field.out", "", "run the field and write the figures to this file")
+	asked = flag.String("field.plan", `{"Pace": "full"}`, "with field.out: the Plan, in JSON")
 )
 
 // TestField runs every entry through every scenario. It is a test only because a bubble of testing/synctest needs one: it
@@ -26,14 +26,16 @@ func TestField(t *testing.T) {
 	if *out == "" {
 		t.Skip("run by the report")
 	}
+	var p Plan
+	require.NoError(t, json.Unmarshal([]byte(*asked), &p))
 	var results Results
 	var mu sync.Mutex
 	t.Run("runs", func(t *testing.T) {
-		for _, s := range Scenarios(*short) {
-			for _, e := range s.Entries() {
+		for _, s := range p.All() {
+			for _, e := range p.EntriesOf(s) {
 				t.Run(s.Key+"/"+e.Name(), func(t *testing.T) {
 					t.Parallel()
-					result := measure(t, s, e)
+					result := measure(t, s, e, p.FirstSeed())
 					t.Log(result.Figures)
 					fmt.Fprintf(os.Stderr, "%s: %s\n", s.Key, e.Name())
 					mu.Lock()
@@ -48,8 +50,8 @@ func TestField(t *testing.T) {
 	require.NoError(t, os.WriteFile(*out, text, 0o644))
 }
 
-func measure(t *testing.T, s Scenario, e entry.Entry) Result {
-	m := Measurement{Scenario: s, Entry: e}
+func measure(t *testing.T, s Scenario, e entry.Entry, firstSeed uint64) Result {
+	m := Measurement{Scenario: s, Entry: e, FirstSeed: firstSeed}
 	for range s.Runs {
 		synctest.Test(t, func(*testing.T) { m.Run() })
 	}

@@ -42,13 +42,32 @@ func Swinging(l Latency, multiple float64, period time.Duration) Latency {
 	}
 }
 
-// Incident is a time in which the dependency is not well. It applies to calls that start in it.
+// Growing is latency of two kinds, of which the second grows from one fraction of the calls to another.
+func Growing(first, second Latency, from, to float64, over time.Duration) Latency {
+	return func(r *rand.Rand, at time.Duration) time.Duration {
+		if r.Float64() < from+(to-from)*float64(at)/float64(over) {
+			return second(r, at)
+		}
+		return first(r, at)
+	}
+}
+
+// Slower is latency times a multiple.
+func Slower(l Latency, multiple float64) Latency {
+	return func(r *rand.Rand, at time.Duration) time.Duration { return time.Duration(float64(l(r, at)) * multiple) }
+}
+
+// Incident is a time in which something happens to calls: to those that start in it, but where a field says otherwise.
 type Incident struct {
 	After, For time.Duration
 	Slower     float64 // latency multiple; 0: none
 	Share      float64 // of calls that are slower; 0: all
 	Failing    float64 // fraction of calls that fail, in place of the healthy rate; 1 is an outage
 	Hang       bool    // no call returns
+	Refusing   bool    // calls that fail do so within a millisecond, as refused connections do
+	Stall      bool    // the dependency stands still: calls that start in it or are in flight go on at its end
+	Freeze     bool    // the callers' process stands still: it makes no call, and calls that end meanwhile end for it at once after it
+	Reset      bool    // calls in flight at its start fail at that moment
 }
 
 func (i Incident) covers(at time.Duration) bool { return at >= i.After && at < i.After+i.For }
@@ -69,6 +88,7 @@ type Dependency struct {
 // entries meet the same load.
 type plan struct {
 	latency time.Duration
+	frozen  time.Duration // how much longer it takes for its caller, whose process stands still
 	fails   bool
 }
 
@@ -94,7 +114,39 @@ func (d *Dependency) plan(r *rand.Rand, at time.Duration) plan {
 		}
 	}
 	p.fails = luck < failing
+	for _, i := range d.Incidents {
+		p.meet(i, at)
+	}
 	return p
+}
+
+// refused is how long a refused connection takes.
+const refused = time.Millisecond
+
+// meet lets the call, which starts at a time, live through an incident that touches calls in flight.
+func (p *plan) meet(i Incident, at time.Duration) {
+	end := at + p.latency
+	switch touched := at < i.End() && end > i.After; {
+	case i.Refusing && i.covers(at) && p.fails:
+		p.latency = refused
+	case !touched:
+	case i.Stall:
+		p.latency += i.End() - max(at, i.After)
+	case i.Reset:
+		p.latency, p.fails = i.After-at, true
+	case i.Freeze:
+		p.frozen = max(0, i.End()-end)
+	}
+}
+
+// thaw is how long the callers' process still stands still at a time; 0: it does not.
+func (d *Dependency) thaw(at time.Duration) time.Duration {
+	for _, i := range d.Incidents {
+		if i.Freeze && i.covers(at) {
+			return i.End() - at
+		}
+	}
+	return 0
 }
 
 var (
@@ -130,7 +182,7 @@ func (s *server) now() time.Duration { return time.Since(s.began) }
 func (s *server) serve(ctx context.Context, p plan) error {
 	latency, err := s.enter(p)
 	defer s.leave()
-	if waitErr := wait(ctx, latency); waitErr != nil {
+	if waitErr := wait(ctx, latency+p.frozen); waitErr != nil {
 		return waitErr
 	}
 	return err
@@ -161,6 +213,13 @@ func (s *server) leave() {
 	s.mu.Lock()
 	s.inFlight--
 	s.mu.Unlock()
+}
+
+// busy reports whether a call is in the dependency.
+func (s *server) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inFlight > 0
 }
 
 // room reports whether one more call would be served without slowing down, for an oracle.

@@ -19,24 +19,29 @@ func (s Second) Refused() int { return s.Offered - s.Admitted }
 // Record is what happened in one run. Times count from the start of the load.
 type Record struct {
 	scenario Scenario
-	sheds    bool // the entry has no open state
-	Peak     int  // of calls in the dependency at once
+	sheds    bool          // the entry has no open state
+	p99      time.Duration // of the dependency in health
+	Peak     int           // of calls in the dependency at once
 
-	mu      sync.Mutex // protects the following fields
-	Seconds []Second
-	Opens   []time.Duration // when a breaker that was closed was found not to be
-	Closes  []time.Duration
-	Probes  []time.Duration // admitted by a breaker that was open or half-open
-	refused []time.Duration // one time a second at most: of its last refusal
+	mu                 sync.Mutex // protects the following fields
+	Seconds            []Second
+	Opens              []time.Duration // when a breaker that was closed was found not to be
+	Closes             []time.Duration
+	Probes             []time.Duration // admitted by a breaker that was open or half-open
+	refused            []time.Duration // one time a second at most: of its last refusal
+	Regret             Regret
+	served, turnedAway int // under limited capacity: calls served in time, and refused
 }
 
 type outcome struct {
 	at, took                      time.Duration
+	whole                         time.Duration // how long it would have been held
+	fate                          fate
 	admitted, probe, failed, good bool
 }
 
 func newRecord(s Scenario, sheds bool) *Record {
-	return &Record{scenario: s, sheds: sheds, Seconds: make([]Second, s.Length/time.Second+1)}
+	return &Record{scenario: s, sheds: sheds, p99: healthyP99(s.Dependency.Latency, s.Length), Seconds: make([]Second, s.Length/time.Second+1)}
 }
 
 func (r *Record) add(o outcome) {
@@ -49,6 +54,7 @@ func (r *Record) add(o outcome) {
 	s.Late += count(o.admitted && o.took > time.Second)
 	s.Good += count(o.good)
 	s.GoodRefused += count(o.good && !o.admitted)
+	r.regretted(o)
 	if o.probe {
 		r.Probes = append(r.Probes, o.at)
 	}

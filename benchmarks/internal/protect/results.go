@@ -5,7 +5,9 @@ import "github.com/brownout-go/breaker/benchmarks/internal/entry"
 // Result is what one entry did in one scenario.
 type Result struct {
 	Scenario, Entry string
-	Figures         []Figure // in the order of the scenario's columns
+	Figures         []Figure // in the order of the scenario's columns: the medians
+	Worst           []Figure // of all runs
+	Regret          Regret   // of the median run
 	Timeline        []Second `json:",omitempty"` // of scenarios that are drawn
 }
 
@@ -37,30 +39,38 @@ var Oracle = entry.Entry{Library: "oracle", Config: "knows the capacity", Kind: 
 
 // Measurement collects the runs of one entry in one scenario.
 type Measurement struct {
-	Scenario Scenario
-	Entry    entry.Entry
-	runs     [][]Figure
-	timeline []Second
+	Scenario  Scenario
+	Entry     entry.Entry
+	FirstSeed uint64 // of the first run; the others follow it, the same for all entries
+	runs      [][]Figure
+	regrets   []Regret
+	timeline  []Second
 }
 
-// Run makes one more run, in a bubble of testing/synctest. Their seeds are 1, 2, 3 and so on, the same for all entries.
+// Run makes one more run, in a bubble of testing/synctest.
 func (m *Measurement) Run() {
-	r := m.Scenario.Run(m.Entry, uint64(len(m.runs)+1))
+	seed := m.FirstSeed + uint64(len(m.runs))
+	r := m.Scenario.Run(m.Entry, seed)
+	if m.Scenario.Oracle {
+		r.against(m.Scenario.Run(Oracle, seed))
+	}
 	if m.Scenario.Timeline && m.timeline == nil {
 		m.timeline = r.Seconds
 	}
+	m.regrets = append(m.regrets, r.Regret)
 	m.runs = append(m.runs, m.Scenario.Measure(r))
 }
 
-// Result returns the medians of the runs, and the timeline of the first.
+// Result returns the medians and the worst of the runs, and the timeline of the first.
 func (m *Measurement) Result() Result {
-	result := Result{Scenario: m.Scenario.Key, Entry: m.Entry.Name(), Timeline: m.timeline}
+	result := Result{Scenario: m.Scenario.Key, Entry: m.Entry.Name(), Regret: medianRegret(m.regrets), Timeline: m.timeline}
 	for i, column := range m.Scenario.Columns {
 		var figures []Figure
 		for _, run := range m.runs {
 			figures = append(figures, run[i])
 		}
 		result.Figures = append(result.Figures, column.median(figures))
+		result.Worst = append(result.Worst, column.sorted(figures)[len(figures)-1])
 	}
 	return result
 }

@@ -20,9 +20,27 @@ type Load struct {
 	Think     time.Duration // what such a caller waits in between
 	Timeout   time.Duration // after which the client gives up on a call; 0: never
 	Cancelled float64       // fraction of calls that their caller gives up on before they end
+	Every     time.Duration // instead of PerSecond: one call after each such time, exactly
+	Hurried   float64       // fraction of calls that have a deadline of their own, evenly spread up to Budget
+	Budget    time.Duration
 }
 
-// drained is how long a run goes on without load at its end, so that every call and every timer of a library has ended.
+// gap is the time to the next call of an open loop.
+func (l Load) gap(r *rand.Rand) time.Duration {
+	if l.Every > 0 {
+		return l.Every
+	}
+	return time.Duration(r.ExpFloat64() / l.PerSecond * float64(time.Second))
+}
+
+// patience is how long a caller waits; 0: for ever.
+type patience struct {
+	cancels  time.Duration // then it gives up
+	deadline time.Duration // which its context has
+}
+
+// drained is how long a run goes on without load at its end, so that every timer of a library has ended. Some libraries give up
+// on a call that goes on, so it goes on until the dependency is idle as well.
 const drained = 5 * time.Minute
 
 // begin is when every run starts. A bubble starts at the beginning of 2000, before the process was started, and go-zero
@@ -43,7 +61,9 @@ func (s Scenario) Run(e entry.Entry, seed uint64) *Record {
 		p.start(rand.New(rand.NewPCG(seed, uint64(i))))
 	}
 	r.load.Wait()
-	time.Sleep(drained)
+	for time.Sleep(drained); r.server.busy(); {
+		time.Sleep(drained)
+	}
 	synctest.Wait()
 	for _, p := range processes {
 		if c, ok := p.guard.(interface{ Close() }); ok {
@@ -92,13 +112,14 @@ func (p *process) start(r *rand.Rand) {
 // openLoop makes calls at their own times, however long they take.
 func (p *process) openLoop(r *rand.Rand) {
 	for {
-		time.Sleep(time.Duration(r.ExpFloat64() / p.scenario.Load.PerSecond * float64(time.Second)))
+		time.Sleep(p.scenario.Load.gap(r))
+		time.Sleep(p.server.thaw(p.server.now()))
 		at := p.server.now()
 		if at >= p.scenario.Length {
 			return
 		}
-		plan, giveUp := p.draw(r, at)
-		p.load.Go(func() { p.call(at, plan, giveUp) })
+		plan, patience := p.draw(r, at)
+		p.load.Go(func() { p.call(at, plan, patience) })
 	}
 }
 
@@ -110,25 +131,29 @@ func (p *process) closedLoop(r *rand.Rand) {
 		if at >= p.scenario.Length {
 			return
 		}
-		plan, giveUp := p.draw(r, at)
-		p.call(at, plan, giveUp)
+		plan, patience := p.draw(r, at)
+		p.call(at, plan, patience)
 		// The random part keeps callers from moving in step.
 		time.Sleep(time.Duration((0.5 + r.Float64()) * float64(p.scenario.Load.Think)))
 	}
 }
 
-// draw draws a call and when its caller gives up on it; 0: never.
-func (p *process) draw(r *rand.Rand, at time.Duration) (plan, time.Duration) {
-	c := p.server.plan(r, at)
-	if luck, moment := r.Float64(), r.Float64(); luck < p.scenario.Load.Cancelled {
-		return c, 1 + time.Duration(moment*float64(c.latency))
+// draw draws a call and how long its caller waits.
+func (p *process) draw(r *rand.Rand, at time.Duration) (plan, patience) {
+	load := p.scenario.Load
+	c, waits := p.server.plan(r, at), patience{deadline: load.Timeout}
+	if luck, moment := r.Float64(), r.Float64(); luck < load.Cancelled {
+		waits.cancels = 1 + time.Duration(moment*float64(c.latency))
 	}
-	return c, 0
+	if load.Hurried > 0 && r.Float64() < load.Hurried {
+		waits.deadline = 1 + time.Duration(r.Float64()*float64(load.Budget))
+	}
+	return c, waits
 }
 
 // call makes one call through the breaker.
-func (p *process) call(at time.Duration, c plan, giveUp time.Duration) {
-	ctx, cancel := p.context(giveUp)
+func (p *process) call(at time.Duration, c plan, waits patience) {
+	ctx, cancel := waits.context()
 	defer cancel()
 	before := p.look()
 	var ran atomic.Bool // some libraries run the call in a goroutine of its own and do not wait for it
@@ -138,20 +163,32 @@ func (p *process) call(at time.Duration, c plan, giveUp time.Duration) {
 	})
 	p.look()
 	admitted := ran.Load()
+	leaves := waits.leaves()
 	p.record.add(outcome{
-		at: at, took: p.server.now() - at, admitted: admitted, probe: admitted && before == entry.Open, failed: err != nil,
-		good: !c.fails && c.latency < never,
+		at: at, took: p.server.now() - at, whole: min(c.latency, leaves), fate: fateOf(c, leaves, slowStandard*p.record.p99),
+		admitted: admitted, probe: admitted && before == entry.Open, failed: err != nil, good: !c.fails && c.latency < never,
 	})
 }
 
-func (p *process) context(giveUp time.Duration) (context.Context, context.CancelFunc) {
-	if giveUp > 0 {
+// leaves is when the caller has gone, whatever becomes of the call.
+func (w patience) leaves() time.Duration {
+	first := never
+	for _, d := range []time.Duration{w.cancels, w.deadline} {
+		if d > 0 {
+			first = min(first, d)
+		}
+	}
+	return first
+}
+
+func (w patience) context() (context.Context, context.CancelFunc) {
+	if w.cancels > 0 {
 		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(giveUp, cancel)
+		time.AfterFunc(w.cancels, cancel)
 		return ctx, cancel
 	}
-	if timeout := p.scenario.Load.Timeout; timeout > 0 {
-		return context.WithTimeout(context.Background(), timeout)
+	if w.deadline > 0 {
+		return context.WithTimeout(context.Background(), w.deadline)
 	}
 	return context.Background(), func() {}
 }

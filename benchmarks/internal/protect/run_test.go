@@ -123,9 +123,28 @@ func TestRun_time_outs_and_cancels_end_calls(t *testing.T) {
 	assert.InDelta(t, 0.8, r.sum(0, cancelled.Length, succeeded)/r.sum(0, cancelled.Length, admitted), 0.01)
 }
 
+// deserter gives up on every call after a second, and lets it go on.
+type deserter struct{}
+
+func (deserter) State() entry.State { return entry.Closed }
+
+func (deserter) Call(_ context.Context, fn entry.Func) error {
+	go func() { _ = fn(context.Background()) }()
+	time.Sleep(time.Second)
+	return errNoRoom
+}
+
+// A library that gives up on a call of many minutes and lets it go on left goroutines behind at the end of the run, and the
+// bubble panicked.
+func TestRegression_ARunWaitsForCallsThatTheirLibraryHasGivenUpOn(t *testing.T) {
+	s := Scenario{Length: time.Minute, Load: Load{PerSecond: 1}, Dependency: Dependency{Latency: LogNormal(time.Hour, time.Hour)}}
+	_, r := drive(t, s, entry.Entry{New: func(uint64) entry.Guard { return deserter{} }}, 1)
+	assert.InDelta(t, r.Peak, r.sum(0, s.Length, admitted), 1, "all were in flight at once")
+}
+
 func TestOracle_never_overruns_the_dependency(t *testing.T) {
 	var collapse Scenario
-	for _, s := range Scenarios(true) {
+	for _, s := range (Plan{Pace: Short}).All() {
 		if s.Oracle {
 			collapse = s
 		}

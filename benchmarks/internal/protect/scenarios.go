@@ -1,6 +1,9 @@
 package protect
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Scenario is a load, a dependency and what happens to it, and what is measured of it.
 type Scenario struct {
@@ -8,44 +11,36 @@ type Scenario struct {
 	Title      string
 	About      string // one or two sentences for the page
 	Length     time.Duration
-	Runs       int // with one seed each; a figure is the median of them
+	Healthy    bool // so that every open is false
+	Runs       int  // with one seed each; a figure is the median of them
 	Load       Load
 	Dependency Dependency
 	Columns    []Column
 	Oracle     bool // an oracle that knows the dependency's room runs as well
 	Timeline   bool // the page draws it second by second
+	Varied     bool // it is an unseen variation of one that is declared
 }
 
 // incident is the first one; scenarios that ask for it have one.
 func (s Scenario) incident() Incident { return s.Dependency.Incidents[0] }
 
-// pace is how long the scenarios are.
+// pace is how long the scenarios are, and how often they run.
 type pace struct {
-	day, hour time.Duration
-	settle    time.Duration // of health before an incident, for whoever measures what is normal
-	runs      int           // at most
-	processes int
+	day, hour   time.Duration
+	settle      time.Duration // of health before an incident, for whoever measures what is normal
+	least, most int           // runs of a scenario
+	processes   int
 }
 
-var (
-	fullPace  = pace{day: 24 * time.Hour, hour: time.Hour, settle: 10 * time.Minute, runs: 51, processes: 100}
-	shortPace = pace{day: 20 * time.Minute, hour: 5 * time.Minute, settle: 2 * time.Minute, runs: 1, processes: 20}
-)
+var paces = map[Pace]pace{
+	Full:  {day: 24 * time.Hour, hour: time.Hour, settle: 10 * time.Minute, least: 5, most: 51, processes: 100},
+	Quick: {day: 4 * time.Hour, hour: time.Hour, settle: 10 * time.Minute, least: 5, most: 21, processes: 100},
+	Short: {day: 20 * time.Minute, hour: 5 * time.Minute, settle: 2 * time.Minute, least: 1, most: 1, processes: 20},
+}
 
-// Scenarios returns all of them. Short cuts them, for a quick look: their figures are those of shorter days and fewer runs.
-func Scenarios(short bool) []Scenario {
-	p := fullPace
-	if short {
-		p = shortPace
-	}
-	var all []Scenario
-	for _, some := range [][]Scenario{p.healthy(), p.failing(), p.slow(), p.recovering()} {
-		all = append(all, some...)
-	}
-	for i := range all {
-		all[i].Runs = min(all[i].Runs, p.runs)
-	}
-	return all
+// scenarios returns all of them.
+func (p pace) scenarios() []Scenario {
+	return slices.Concat(p.healthy(), p.interrupted(), p.mixed(), p.failing(), p.slow(), p.recovering())
 }
 
 // usual is how most dependencies here answer: a median of 10 ms, and one call in a hundred over 30 ms.
@@ -58,7 +53,7 @@ func sluggish() Latency { return LogNormal(150*time.Millisecond, 300*time.Millis
 func (p pace) healthy() []Scenario {
 	well := func(key, title string, length time.Duration, perSecond, failures float64, l Latency) Scenario {
 		return Scenario{
-			Key: key, Title: title, Length: length, Runs: 1, Load: Load{PerSecond: perSecond},
+			Key: key, Title: title, Healthy: true, Length: length, Load: Load{PerSecond: perSecond},
 			Dependency: Dependency{Latency: l, FailureRate: failures},
 			Columns:    []Column{falseOpens(), refusedForNothing()},
 		}
@@ -136,6 +131,8 @@ func (p pace) slow() []Scenario {
 			Incident{Slower: 8}),
 		brownout("tail-brownout", "Tail brownout, 30 % of calls 20 ×", "30 % of calls take 20 times as long for 60 s, and succeed.",
 			Incident{Slower: 20, Share: 0.3}),
+		brownout("majority-tail", "Majority tail, 60 % of calls 20 ×", "60 % of calls take 20 times as long for 60 s, and succeed.",
+			Incident{Slower: 20, Share: 0.6}),
 		hang("hang-5", "Hang, client time-out 5 s", "the client gives up on a call after 5 s.", 5*time.Second),
 		hang("hang-60", "Hang, client time-out 60 s", "the client gives up on a call after 60 s.", time.Minute),
 	}

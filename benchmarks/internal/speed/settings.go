@@ -1,6 +1,8 @@
 package speed
 
 import (
+	"time"
+
 	"github.com/brownout-go/breaker"
 	"github.com/brownout-go/breaker/benchmarks/internal/entry"
 )
@@ -12,25 +14,26 @@ type SettingCost struct {
 	Allocs                     float64 // per successful call
 }
 
-// settingCosts are the settings to measure: each of the three that are off by default, and all of them.
+// settingCosts are the settings to measure beside zero settings: the classic rules, and what the tests and the calls in flight cost.
 func settingCosts() (names []string, benches []entry.Bench) {
-	all := entry.AllThree()
+	off := time.Duration(breaker.Disabled)
 	for _, s := range []struct {
 		name     string
 		settings breaker.Settings
 	}{
 		{"zero settings", breaker.Settings{}},
-		{"`Failures.FalseAlarmEvery`", breaker.Settings{Failures: all.Failures}},
-		{"`SlowCalls.TailQuantile`", breaker.Settings{SlowCalls: breaker.SlowCalls{TailQuantile: all.SlowCalls.TailQuantile}}},
-		{"`SlowCalls.Overdue`", breaker.Settings{SlowCalls: breaker.SlowCalls{Overdue: true}}},
-		{"all three", all},
+		{"`Classic()`", breaker.Classic()},
+		{"`SlowCalls.EndedOnly`", breaker.Settings{SlowCalls: breaker.SlowCalls{EndedOnly: true}}},
+		{"without tests", breaker.Settings{
+			Failures: breaker.Failures{FalseAlarmEvery: off}, SlowCalls: breaker.SlowCalls{FalseAlarmEvery: off},
+		}},
 	} {
 		names, benches = append(names, s.name), append(benches, entry.OursBench(s.settings))
 	}
 	return names, benches
 }
 
-// MeasureSettings times ours with each of the three settings, all interleaved in one run.
+// MeasureSettings times ours with each of the settings, all interleaved in one run.
 func MeasureSettings(plan Plan) []SettingCost {
 	names, benches := settingCosts()
 	var contestants []Contestant

@@ -57,6 +57,13 @@ func simulations(ctx context.Context) error {
 	return nil
 }
 
+// classic returns the fixed rules with a change.
+func classic(change func(*breaker.Settings)) breaker.Settings {
+	s := breaker.Classic()
+	change(&s)
+	return s
+}
+
 type named struct {
 	name     string
 	settings breaker.Settings
@@ -65,11 +72,12 @@ type named struct {
 func derivations() []named {
 	return []named{
 		{"defaults", breaker.Settings{}},
+		{"Classic()", breaker.Classic()},
 		{"Window 1m0s", breaker.Settings{Window: time.Minute}},
 		{"Window 10s", breaker.Settings{Window: 10 * time.Second}},
 		{"Window 15m0s", breaker.Settings{Window: 15 * time.Minute}},
-		{"Failures.Multiple 3", breaker.Settings{Failures: breaker.Failures{Multiple: 3}}},
-		{"Failures.Multiple 10", breaker.Settings{Failures: breaker.Failures{Multiple: 10}}},
+		{"no test, Multiple 3", breaker.Settings{Failures: breaker.Failures{Multiple: 3, FalseAlarmEvery: breaker.Disabled}}},
+		{"no test, Multiple 10", breaker.Settings{Failures: breaker.Failures{Multiple: 10, FalseAlarmEvery: breaker.Disabled}}},
 		{"SlowCalls.Quantile 0.05", breaker.Settings{SlowCalls: breaker.SlowCalls{Quantile: 0.05}}},
 	}
 }
@@ -82,12 +90,12 @@ type shift struct {
 
 // The limit of failures in a row would notice, too; it is off here.
 func shifts() []shift {
-	const off = breaker.Disabled
-	defaults := named{"defaults", breaker.Settings{ConsecutiveFailures: off}}
-	longer := named{"Failures.Window 30m0s", breaker.Settings{
-		ConsecutiveFailures: off, Failures: breaker.Failures{Window: 30 * time.Minute},
-	}}
-	absolute := named{"FailureRatio 0.2", breaker.Settings{ConsecutiveFailures: off, FailureRatio: 0.2}}
+	streakless := func(change func(*breaker.Settings)) breaker.Settings {
+		return classic(func(s *breaker.Settings) { s.ConsecutiveFailures = breaker.Disabled; change(s) })
+	}
+	defaults := named{"Classic()", streakless(func(*breaker.Settings) {})}
+	longer := named{"Failures.Window 30m0s", streakless(func(s *breaker.Settings) { s.Failures.Window = 30 * time.Minute })}
+	absolute := named{"FailureRatio 0.2", streakless(func(s *breaker.Settings) { s.FailureRatio = 0.2 })}
 	return []shift{{defaults, 0.3}, {defaults, 0.6}, {longer, 0.3}, {absolute, 0.3}}
 }
 
@@ -123,11 +131,11 @@ type healthyDay struct {
 
 func healthyDays() []healthyDay {
 	return []healthyDay{
+		{named{"Classic()", breaker.Classic()}, 1.3},
+		{named{"Failures.Floor 0.1", classic(func(s *breaker.Settings) { s.Failures.Floor = 0.1 })}, 1.3},
+		{named{"Failures.Floor 0.2", classic(func(s *breaker.Settings) { s.Failures.Floor = 0.2 })}, 1.3},
 		{named{"defaults", breaker.Settings{}}, 1.3},
-		{named{"Failures.Floor 0.1", breaker.Settings{Failures: breaker.Failures{Floor: 0.1}}}, 1.3},
-		{named{"Failures.Floor 0.2", breaker.Settings{Failures: breaker.Failures{Floor: 0.2}}}, 1.3},
-		{named{"Window 2m0s, MinCalls 100", breaker.Settings{Window: 2 * time.Minute, MinCalls: 100}}, 1.3},
-		{named{"defaults", breaker.Settings{}}, 10},
+		{named{"Classic()", breaker.Classic()}, 10},
 	}
 }
 

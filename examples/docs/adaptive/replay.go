@@ -59,7 +59,9 @@ func probesToClose(neutral float64) float64 {
 	probes := 0
 	for range rounds {
 		clock := new(manual.Clock)
-		b := breaker.MustNew(breaker.Settings{ConsecutiveFailures: 1, Clock: clock})
+		s := breaker.Classic()
+		s.ConsecutiveFailures, s.Clock = 1, clock
+		b := breaker.MustNew(s)
 		call(b, breaker.Transient, 0)
 		clock.Advance(b.Settings().BreakDuration)
 		for b.State() != breaker.Closed {

@@ -17,14 +17,20 @@ type candidate struct {
 }
 
 func candidates() []candidate {
+	classic := func(r breaker.Recovery) breaker.Settings {
+		s := breaker.Classic()
+		s.Recovery = r
+		return s
+	}
 	ramp := breaker.Recovery{Fraction: 0.25}
 	instant := breaker.Recovery{Fraction: 0.25, Min: 1, Max: 1} // a ramp of a nanosecond: the clock admits everything at once
-	blind := breaker.SlowCalls{Off: true}                       // nothing is slow: the evidence never objects
+	blind := classic(ramp)
+	blind.SlowCalls = breaker.SlowCalls{Off: true} // nothing is slow: the evidence never objects
 	return []candidate{
-		{"ramp", breaker.Settings{Recovery: ramp}},
-		{"no ramp", breaker.Settings{}},
-		{"the clock alone", breaker.Settings{Recovery: ramp, SlowCalls: blind}},
-		{"the evidence alone", breaker.Settings{Recovery: instant}},
+		{"ramp", classic(ramp)},
+		{"no ramp", breaker.Classic()},
+		{"the clock alone", blind},
+		{"the evidence alone", classic(instant)},
 	}
 }
 

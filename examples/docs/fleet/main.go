@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 // pulse is a fleet that an outage opens together.
 func pulse(j breaker.Jitter) breaker.Simulation {
 	return breaker.Simulation{
-		Settings: breaker.Settings{HalfOpenProbes: 1, BreakJitter: j},
+		Settings: jittered(j),
 		Dependency: breaker.Dependency{
 			P50: 10 * time.Millisecond, P99: 50 * time.Millisecond,
 			Incidents: []breaker.Incident{{After: 20 * time.Second, For: time.Minute, Failing: 1}},
@@ -62,12 +62,18 @@ func pulse(j breaker.Jitter) breaker.Simulation {
 	}
 }
 
+func jittered(j breaker.Jitter) breaker.Settings {
+	s := breaker.Classic()
+	s.BreakJitter = j
+	return s
+}
+
 var ramps = []time.Duration{0, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}
 
 // cold is a fleet whose dependency is down for 30 s and then has a twentieth of its capacity.
 func cold(warmup, ramp time.Duration) breaker.Simulation {
 	s := breaker.Simulation{
-		Settings: breaker.Settings{MaxBreakDuration: 30 * time.Second},
+		Settings: breaker.Classic(),
 		Dependency: breaker.Dependency{
 			P50: 20 * time.Millisecond, P99: 60 * time.Millisecond, FailureRate: 0.0001, Capacity: 75, Warmup: warmup,
 			Incidents: []breaker.Incident{{After: time.Minute, For: 30 * time.Second, Failing: 1}},
@@ -77,6 +83,7 @@ func cold(warmup, ramp time.Duration) breaker.Simulation {
 		Duration: 10 * time.Minute,
 		Seed:     1,
 	}
+	s.Settings.MaxBreakDuration = 30 * time.Second
 	if ramp > 0 {
 		s.Settings.Recovery = breaker.Recovery{Fraction: 1, Min: ramp, Max: ramp}
 	}

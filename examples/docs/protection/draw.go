@@ -45,11 +45,14 @@ const (
 	incidentColor  = "#ffb31a"
 )
 
-var stateColors = map[breaker.State]string{breaker.Closed: "#dff0e1", breaker.HalfOpen: "#fbe083", breaker.Open: "#efb0a9"}
+var stateColors = map[breaker.State]string{
+	breaker.Closed: "#dff0e1", breaker.HalfOpen: "#fbe083", breaker.Open: "#efb0a9",
+	breaker.Recovering: "#bcd6f3",
+}
 
 func panels() []panel {
 	settings := tailSettings()
-	return []panel{watch(settings[0]), watch(settings[2])}
+	return []panel{watch(settings[0]), watch(settings[1])}
 }
 
 // watch sends calls with two humps, of equal weight, through a breaker.
@@ -161,6 +164,7 @@ func legend(b *bytes.Buffer, left int) {
 	for n, k := range []struct{ color, name string }{
 		{servedColor, "a call"}, {slowColor, "a slow call"}, {thresholdColor, "slow threshold"}, {incidentColor, "brownout"},
 		{stateColors[breaker.Closed], "closed"}, {stateColors[breaker.HalfOpen], "half-open"}, {stateColors[breaker.Open], "open"},
+		{stateColors[breaker.Recovering], "recovering"},
 	} {
 		top := marginTop + 20*n
 		rect(b, float64(left), float64(top), 14, 12, k.color)

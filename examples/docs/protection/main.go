@@ -1,6 +1,6 @@
-// Command protection measures what docs/protection.md says of the three settings that are off by default: what chance and bursts
-// do to the sequential test, what a share of slow calls does to the tail quantile, and how many calls a hang holds. It draws
-// latency with two humps if it is given the name of an SVG file.
+// Command protection measures what docs/protection.md says of the rules of Classic and of those of zero settings: what chance and
+// bursts do to them, what a share of slow calls does to them, and how many calls a hang holds. It draws latency with two humps if
+// it is given the name of an SVG file.
 package main
 
 import (
@@ -10,8 +10,6 @@ import (
 
 	"github.com/brownout-go/breaker"
 )
-
-const month = 30 * 24 * time.Hour
 
 func main() {
 	steady(10 * 24 * time.Hour)
@@ -37,9 +35,9 @@ type candidate struct {
 func candidates() []candidate {
 	with := func(f breaker.Failures) breaker.Settings { return breaker.Settings{Failures: f} }
 	return []candidate{
-		{"default", breaker.Settings{}},
-		{"30 days", with(breaker.Failures{FalseAlarmEvery: month})},
-		{"and Floor 0.2", with(breaker.Failures{FalseAlarmEvery: month, Floor: 0.2})},
+		{"Classic", breaker.Classic()},
+		{"zero", breaker.Settings{}},
+		{"Floor 0.2", with(breaker.Failures{Floor: 0.2})},
 		{"100 years", with(breaker.Failures{FalseAlarmEvery: 100 * 365 * 24 * time.Hour})},
 	}
 }
@@ -47,7 +45,7 @@ func candidates() []candidate {
 // steady prints how often each opens on a dependency that always fails as often.
 func steady(length time.Duration) {
 	fmt.Printf("opens in %v days on a dependency that stays as it is\n", length.Hours()/24)
-	fmt.Println("calls/s  failing   default   FalseAlarmEvery")
+	fmt.Println("calls/s  failing   Classic     zero settings")
 	for _, c := range []struct{ rate, failing float64 }{
 		{0.7, 0.01}, {1.33, 0.01}, {3, 0.01}, {20, 0.01}, {1.33, 0.1}, {20, 0.1}, {20, 0.3},
 	} {
@@ -63,10 +61,10 @@ func steady(length time.Duration) {
 // changes prints how soon each notices that the dependency fails more often.
 func changes(runs int) {
 	fmt.Println("\ncalls until open, the median, and runs in which five minutes went by without")
-	fmt.Println("calls/s        failing            default    FalseAlarmEvery")
+	fmt.Println("calls/s        failing            Classic      zero settings")
 	for _, c := range []struct{ rate, from, to float64 }{
 		{1.33, 0.01, 0.3}, {1.33, 0.01, 1}, {3, 0.001, 0.05}, {3, 0.01, 0.1}, {3, 0.01, 0.3}, {3, 0.05, 0.3}, {20, 0.001, 0.05},
-		{20, 0.01, 0.1}, {20, 0.01, 0.3}, {20, 0.05, 0.3}, {20, 0.1, 0.5}, {20, 0.3, 0.9},
+		{20, 0.01, 0.1}, {20, 0.01, 0.3}, {20, 0.01, 0.6}, {20, 0.05, 0.3}, {20, 0.1, 0.5}, {20, 0.3, 0.9},
 	} {
 		fmt.Printf("%7v  %4.1f %% to %3.0f %%", c.rate, 100*c.from, 100*c.to)
 		for i, width := range []int{0: 10, 1: 10} {
@@ -112,11 +110,11 @@ func tails(runs int) {
 // hangs prints how many calls are in flight at the most, when no call returns and callers give up after a minute.
 func hangs() {
 	fmt.Println("\na hang of which callers give up after a minute: how long until the circuit opens, and calls in flight by then, at the worst")
-	fmt.Println("calls/s       default             Overdue")
+	fmt.Println("calls/s       Classic       zero settings")
 	for _, rate := range []int{1, 5, 20, 100} {
 		fmt.Printf("%7d", rate)
-		for _, overdue := range []bool{false, true} {
-			after, stuck := hang(breaker.Settings{SlowCalls: breaker.SlowCalls{Overdue: overdue}}, rate)
+		for _, c := range candidates()[:2] {
+			after, stuck := hang(c.settings, rate)
 			fmt.Printf("%12v %6d", after.Round(100*time.Millisecond), stuck)
 		}
 		fmt.Println()

@@ -22,16 +22,21 @@ func TestSteady(t *testing.T) {
 	assert.Zero(t, opens[1])
 }
 
+// Below half, zero settings let callers have the calls that succeed; beyond, both open.
 func TestChanges(t *testing.T) {
-	_, before := detections(candidates()[0].settings, 20, 0.01, 0.1, 21)
-	_, after := detections(candidates()[1].settings, 20, 0.01, 0.1, 21)
-	assert.Positive(t, before)
-	assert.Zero(t, after)
+	classic, zero := candidates()[0].settings, candidates()[1].settings
+	_, missed := detections(classic, 20, 0.01, 0.3, 21)
+	assert.Zero(t, missed)
+	_, missed = detections(zero, 20, 0.01, 0.3, 21)
+	assert.Greater(t, missed, 0.5)
+	_, missed = detections(zero, 20, 0.01, 0.6, 21)
+	assert.Zero(t, missed)
 }
 
 func TestBursts(t *testing.T) {
 	b := burst{10 * time.Minute, 10 * time.Second, 0.1}
-	assert.Positive(t, newTraffic(candidates()[1].settings, 20, 1).opens(6*time.Hour, b.weather()))
+	assert.Positive(t, newTraffic(candidates()[0].settings, 20, 1).opens(6*time.Hour, b.weather()))
+	assert.Zero(t, newTraffic(candidates()[1].settings, 20, 1).opens(6*time.Hour, b.weather()))
 	assert.Equal(t, "10s of 10 % every 10m0s", b.String())
 }
 
@@ -42,20 +47,23 @@ func TestTails(t *testing.T) {
 	for _, c := range settings[1:] {
 		assert.Zero(t, healthyOpens(c.settings, 0.5, time.Hour), c.name)
 	}
-	_, missed := brownouts(settings[1].settings, 0.4, 5)
+	_, missed := brownouts(settings[2].settings, 0.4, 5)
 	assert.InDelta(t, 1, missed, 1e-9)
-	times, missed := brownouts(settings[2].settings, 0.5, 5)
+	times, missed := brownouts(settings[3].settings, 0.5, 5)
 	assert.Zero(t, missed)
 	assert.Less(t, times[4], 30*time.Second)
+	times, missed = brownouts(settings[1].settings, 0.6, 5)
+	assert.Zero(t, missed)
+	assert.Less(t, times[4], 5*time.Second)
 }
 
 func TestHangs(t *testing.T) {
-	after, stuck := hang(breaker.Settings{}, 5)
+	after, stuck := hang(breaker.Classic(), 5)
 	assert.GreaterOrEqual(t, after, time.Minute)
 	assert.Greater(t, stuck, 290)
-	after, stuck = hang(breaker.Settings{SlowCalls: breaker.SlowCalls{Overdue: true}}, 5)
-	assert.LessOrEqual(t, after, 19*time.Second)
-	assert.Less(t, stuck, 100)
+	after, stuck = hang(breaker.Settings{}, 5)
+	assert.LessOrEqual(t, after, 2*time.Second)
+	assert.Less(t, stuck, 10)
 }
 
 func TestPicture(t *testing.T) {

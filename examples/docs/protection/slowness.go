@@ -17,11 +17,14 @@ const (
 
 func tailSettings() []candidate {
 	with := func(tail, ratio float64) breaker.Settings {
-		return breaker.Settings{SlowCallRatio: ratio, SlowCalls: breaker.SlowCalls{TailQuantile: tail}}
+		s := breaker.Classic()
+		s.SlowCallRatio, s.SlowCalls.TailQuantile = ratio, tail
+		return s
 	}
 	return []candidate{
-		{"default", breaker.Settings{}},
-		{"TailQuantile 0.75", with(0.75, 0)},
+		{"Classic", breaker.Classic()},
+		{"zero settings", breaker.Settings{}},
+		{"TailQuantile 0.75", with(0.75, 0.5)},
 		{"TailQuantile 0.8, SlowCallRatio 0.4", with(0.8, 0.4)},
 		{"TailQuantile 0.9, SlowCallRatio 0.25", with(0.9, 0.25)},
 	}

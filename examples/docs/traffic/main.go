@@ -1,4 +1,4 @@
-// Command traffic backs the table of docs/settings.md: it runs the settings for each kind of traffic, and the defaults, through
+// Command traffic backs the table of docs/settings.md: it runs the settings for each kind of traffic, and the fixed rules, through
 // the same simulated days.
 package main
 
@@ -19,8 +19,8 @@ func main() {
 	}
 	fmt.Println()
 	for _, d := range twoHumpedDays() {
-		fmt.Printf("%-24s %-28s default opens %-7s row opens %s\n", "bimodal latency", d.name,
-			d.firstOpen(breaker.Settings{}), d.firstOpen(bimodal()))
+		fmt.Printf("%-24s %-28s classic opens %-7s row opens %s\n", "bimodal latency", d.name,
+			d.firstOpen(breaker.Classic()), d.firstOpen(bimodal()))
 	}
 }
 

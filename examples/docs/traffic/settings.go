@@ -8,59 +8,61 @@ import (
 
 // perMinute is for one call a minute.
 func perMinute() breaker.Settings {
-	return breaker.Settings{
-		ConsecutiveFailures: 3,
-		FailureRatio:        0.5,
-		MinCalls:            5,
-		Window:              15 * time.Minute,
-		BreakDuration:       2 * time.Minute,
-		MaxBreakDuration:    10 * time.Minute,
-		ProbeSuccesses:      1,
-	}
+	s := breaker.Classic()
+	s.ConsecutiveFailures = 3
+	s.FailureRatio = 0.5
+	s.Failures = breaker.Failures{Off: true}
+	s.MinCalls = 5
+	s.Window = 15 * time.Minute
+	s.SlowCalls.Window = 30*time.Minute + time.Second
+	s.BreakDuration = 2 * time.Minute
+	s.MaxBreakDuration = 10 * time.Minute
+	s.ProbeSuccesses = 1
+	return s
 }
 
-// tenPerSecond is for ten calls a second: the defaults, and a ramp.
+// tenPerSecond is for ten calls a second: Classic with a ramp.
 func tenPerSecond() breaker.Settings {
-	return breaker.Settings{
-		Recovery: breaker.Recovery{Fraction: 0.25},
-	}
+	s := breaker.Classic()
+	s.Recovery = breaker.Recovery{Fraction: 0.25}
+	return s
 }
 
 // tenThousandPerSecond is for ten thousand calls a second.
 func tenThousandPerSecond() breaker.Settings {
-	return breaker.Settings{
-		ConsecutiveFailures: 50,
-		FailureRatio:        0.2,
-		MinCalls:            1000,
-		Window:              10 * time.Second,
-		BreakDuration:       2 * time.Second,
-		MaxBreakDuration:    30 * time.Second,
-		ProbeCohort:         100,
-	}
+	s := breaker.Classic()
+	s.ConsecutiveFailures = 50
+	s.FailureRatio = 0.2
+	s.MinCalls = 1000
+	s.Window = 10 * time.Second
+	s.BreakDuration = 2 * time.Second
+	s.MaxBreakDuration = 30 * time.Second
+	s.ProbeCohort = 100
+	return s
 }
 
 // fleet is for many processes whose dependency takes half a minute to warm up.
 func fleet() breaker.Settings {
-	return breaker.Settings{
-		MaxBreakDuration: 30 * time.Second,
-		Recovery:         breaker.Recovery{Fraction: 1, Min: 15 * time.Second},
-	}
+	s := breaker.Classic()
+	s.MaxBreakDuration = 30 * time.Second
+	s.Recovery = breaker.Recovery{Fraction: 1, Min: 15 * time.Second}
+	return s
 }
 
 // flaky is for a dependency that fails 30 % of its calls on a good day.
 func flaky() breaker.Settings {
-	return breaker.Settings{
-		ConsecutiveFailures: breaker.Disabled,
-		FailureRatio:        0.6,
-		Failures:            breaker.Failures{Off: true},
-		ProbeCohort:         10,
-	}
+	s := breaker.Classic()
+	s.ConsecutiveFailures = breaker.Disabled
+	s.FailureRatio = 0.6
+	s.Failures = breaker.Failures{Off: true}
+	s.ProbeCohort = 10
+	return s
 }
 
 // bimodal is for a dependency that answers half of its calls from a cache in 1 ms and the other half from a disk in 25 ms.
 func bimodal() breaker.Settings {
-	return breaker.Settings{
-		SlowCallThreshold: 250 * time.Millisecond,
-		SlowCalls:         breaker.SlowCalls{Off: true},
-	}
+	s := breaker.Classic()
+	s.SlowCallThreshold = 250 * time.Millisecond
+	s.SlowCalls = breaker.SlowCalls{Off: true, EndedOnly: true}
+	return s
 }

@@ -40,9 +40,9 @@ type candidate struct {
 	settings breaker.Settings
 }
 
-// candidates are the defaults, the settings of the row and, if that has none, the defaults with a ramp.
+// candidates are the fixed rules, the settings of the row and, if that has none, the fixed rules with a ramp.
 func (s situation) candidates() []candidate {
-	list := []candidate{{"default", breaker.Settings{}}, {"row", s.settings}}
+	list := []candidate{{"classic", breaker.Classic()}, {"row", s.settings}}
 	if s.settings.Recovery.Fraction == 0 {
 		list = append(list, candidate{"ramp", tenPerSecond()})
 	}

@@ -1,4 +1,5 @@
-package main
+// Package figure writes figures of protection.
+package figure
 
 import (
 	"fmt"
@@ -8,25 +9,25 @@ import (
 	"github.com/brownout-go/breaker/benchmarks/internal/protect"
 )
 
-// formatFigure writes a figure of a column.
-func formatFigure(c protect.Column, f protect.Figure) string {
+// Format writes a figure of a column.
+func Format(c protect.Column, f protect.Figure) string {
 	if f.Note != protect.Measured {
 		return string(f.Note)
 	}
 	switch c.Unit {
 	case protect.Seconds:
-		return significant(f.Value) + " s"
+		return Significant(f.Value) + " s"
 	case protect.Percent:
-		return significant(f.Value) + " %"
+		return Significant(f.Value) + " %"
 	case protect.PerSecond:
-		return significant(f.Value) + "/s"
+		return Significant(f.Value) + "/s"
 	default:
 		return markdown.Grouped(int(f.Value))
 	}
 }
 
-// significant writes two significant digits, and whole numbers from 10 on.
-func significant(v float64) string {
+// Significant writes two significant digits, and whole numbers from 10 on.
+func Significant(v float64) string {
 	if v >= 10 || v == 0 {
 		return fmt.Sprintf("%.0f", v)
 	}
