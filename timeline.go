@@ -48,9 +48,6 @@ const (
 	unread = time.Duration(math.MinInt64)
 )
 
-// defaultClock is the clock where none is given.
-var defaultClock Clock = clock.New()
-
 // start begins the breaker's time, and returns the clock to read it from. A nil clock is the default one.
 func (t *timeline) start(c Clock) Clock {
 	if c == nil {
