@@ -28,7 +28,8 @@
 //
 // # What opens the circuit
 //
-//   - ConsecutiveFailures (5) in a row, or more where chance brings as many;
+//   - ConsecutiveFailures (5) in a row; if that is not written up to 14 from 10 calls a second on, more where chance brings as many,
+//     and only if they have lasted for 250 ms;
 //   - failures / calls ≥ FailureRatio (off);
 //   - failures that are abnormal for this dependency, and at least Failures.Floor (0.5) of the calls since that began;
 //   - slow calls that are abnormal for it, and at least SlowCallRatio (0.5) of the calls since that began, where slow means longer
