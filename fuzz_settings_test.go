@@ -89,7 +89,7 @@ func or[T comparable](v, unwritten T) T {
 
 func failureNeed(s Settings) float64 {
 	need := 2 * float64(or(s.Window, 30*time.Second))
-	if s.Failures.FalseAlarmEvery == 0 {
+	if s.Failures.FalseAlarmEvery == Disabled {
 		need *= or(s.Failures.Multiple, 5)
 	}
 	return need
@@ -129,7 +129,7 @@ func outOfRange(s Settings) bool {
 		f.MinSamples < 0, c.MinSamples < 0,
 		s.SlowCallThreshold < 0, s.BreakDuration < 0, s.MaxBreakDuration < 0, s.RejectionDelay < 0, f.Window < 0, c.Window < 0,
 		s.Window != 0 && s.Window < time.Millisecond,
-		f.FalseAlarmEvery != 0 && f.FalseAlarmEvery < time.Hour,
+		tooOften(f.FalseAlarmEvery), tooOften(c.FalseAlarmEvery), c.Floor < Disabled,
 		s.MaxBreakDuration > 0 && s.BreakDuration > s.MaxBreakDuration,
 		!(s.FailureRatio >= 0 && s.FailureRatio <= 1), !(s.SlowCallRatio >= 0 && s.SlowCallRatio <= 1),
 		!(f.Floor >= 0 && f.Floor <= 1), !(c.Quantile >= 0 && c.Quantile <= 0.5),
@@ -140,10 +140,12 @@ func outOfRange(s Settings) bool {
 	}, true)
 }
 
+func tooOften(every time.Duration) bool { return every != 0 && every != Disabled && every < time.Hour }
+
 func outOfRecoveryRange(r Recovery) bool {
 	return slices.Contains([]bool{
 		!(r.Fraction >= 0 && !math.IsInf(r.Fraction, 1)),
-		r.Fraction == 0 && r != Recovery{},
+		r.Fraction == 0 && !r.Off && (r.Min != 0 || r.Max != 0),
 		!(r.Initial >= 0 && r.Initial < 1),
 		r.Min < 0, r.Max < 0, r.Max > 0 && r.Min > r.Max,
 	}, true)
