@@ -88,5 +88,6 @@ func (f *flights) overdue() (calls uint32) {
 // fits reports whether the slots suit a threshold: each is at most a tenth of it, and they reach beyond it.
 func (f *flights) fits(limit time.Duration) bool {
 	width := time.Duration(1) << f.shift
-	return limit/10 >= width && limit>>f.shift < slots-4 || f.shift == leastShift && limit>>f.shift < slots-4
+	narrow := f.shift == leastShift || limit/10 >= width
+	return narrow && limit>>f.shift < slots-4
 }

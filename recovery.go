@@ -184,7 +184,9 @@ func (r *ramp) weigh(now, began time.Duration, bad bool) (gone bool) {
 		return false
 	}
 	r.calls, r.bad = 0, 0
-	if r.cuts++; !atLeast {
+	if atLeast {
+		r.cuts++
+	} else {
 		r.cuts = 0
 	}
 	r.reached, r.cutAt = max(least, cutTo*fraction), now
