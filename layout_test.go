@@ -240,7 +240,7 @@ func TestLayoutOfTheBreakersInsides(t *testing.T) {
 			continue
 		}
 		if inside := selector.Sel.Name; slices.Contains(onTop, name) && !token.IsExported(inside) {
-			assert.Contains(t, []string{"unbind", "isAtRest", "isRecovering", "mustBeMade"}, inside, "%s", name)
+			assert.Contains(t, []string{"unbind", "isAtRest", "isRecovering", "mustBeMade", "evidence"}, inside, "%s", name)
 		}
 		if selector.Sel.Name == "mu" {
 			assert.Contains(t, holdsTheLock, name, "the mutex")

@@ -97,6 +97,13 @@ func (b *Breaker) Snapshot() Snapshot {
 	return s
 }
 
+// evidence returns what Snapshot shows of the tests, for a fraction of its cost.
+func (b *Breaker) evidence() (failures, slowness float64) {
+	now := b.lock(b.elapsed())
+	defer b.mu.Unlock()
+	return b.machine.evidence(now)
+}
+
 // isAtRest reports whether the state is Closed and nobody waits. It reads no clock: a state that time alone would close stays
 // what it was when the breaker was last asked.
 func (b *Breaker) isAtRest() bool {

@@ -275,6 +275,37 @@ func TestReportSlowIsWhatTheBreakersJudged(t *testing.T) {
 	assert.Zero(t, simulate(t, s).Slow, "as long as the threshold is not longer")
 }
 
+// The most of each time.Second is kept: at the end of a second the evidence may be gone, and an open takes it away.
+func TestReportEvidence(t *testing.T) {
+	failing := Incident{After: 30 * time.Second, For: 10 * time.Second, Failing: 0.8}
+	slower := Incident{After: 30 * time.Second, For: 10 * time.Second, Slower: 30}
+	for _, tc := range []struct {
+		incident         Incident
+		failures, slowly float64 // the most of the run
+	}{{failing, 1, 0}, {slower, 0, 1}} {
+		s := Simulation{
+			Settings: Settings{ConsecutiveFailures: Disabled}, Dependency: Dependency{P50: 10 * time.Millisecond, Incidents: []Incident{tc.incident}},
+			Load: Load{PerSecond: 4}, Duration: 40 * time.Second,
+		}
+		r := simulate(t, s)
+		require.True(t, r.Opened)
+		var most Sample
+		for _, sample := range r.Timeline {
+			most.Evidence = max(most.Evidence, sample.Evidence)
+			most.SlowEvidence = max(most.SlowEvidence, sample.SlowEvidence)
+		}
+		assert.Equal(t, []float64{tc.failures, tc.slowly}, []float64{most.Evidence, most.SlowEvidence})
+		before := r.Timeline[30+int(r.TimeToOpen/time.Second)-1]
+		assert.Positive(t, before.Evidence+before.SlowEvidence, "it grows before it trips")
+		assert.Less(t, before.Evidence+before.SlowEvidence, 1.0)
+
+		s.Settings = Classic()
+		for _, sample := range simulate(t, s).Timeline {
+			assert.Zero(t, sample.Evidence+sample.SlowEvidence, "no test")
+		}
+	}
+}
+
 func TestReportCapacity(t *testing.T) {
 	s := brownoutScenario()
 	r := simulate(t, s)

@@ -145,6 +145,9 @@ func (m *simulator) end(c *client, f flight) {
 func (m *simulator) observe(c *client) {
 	before := c.state
 	c.state = c.breaker.State()
+	if c.state == Closed {
+		m.weigh(c.breaker.evidence())
+	}
 	if c.state == Closed || c.state == Open && before == Open {
 		return
 	}
@@ -155,15 +158,33 @@ func (m *simulator) observe(c *client) {
 	}
 }
 
+// weigh keeps the most evidence of this second.
+func (m *simulator) weigh(failures, slowness float64) {
+	s := &m.result.Timeline[len(m.result.Timeline)-1]
+	s.Evidence, s.SlowEvidence = max(s.Evidence, failures), max(s.SlowEvidence, slowness)
+}
+
 func (m *simulator) opened(why Reason) {
 	r := &m.result
 	r.Opens++
+	m.weighOpening(why)
 	if first, ok := m.firstIncident(); ok && !r.Opened && m.clock.now >= first {
 		r.Opened = true
 		r.TimeToOpen = m.clock.now - first
 	}
 	if !why.reopens() && !m.excused() {
 		r.FalseOpens++
+	}
+}
+
+// weighOpening notes that a test tripped: opening took its evidence away.
+func (m *simulator) weighOpening(why Reason) {
+	s := &m.result.Settings
+	switch {
+	case why == ReasonRelativeFailures && s.testsFailures():
+		m.weigh(1, 0)
+	case (why == ReasonSlowCalls || why == ReasonOverdueCalls) && s.testsSlowness():
+		m.weigh(0, 1)
 	}
 }
 

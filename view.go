@@ -13,12 +13,7 @@ func (m *machine) snapshot(now time.Duration) Snapshot {
 	if limit := m.slowLimitAt(now); limit != noSlowLimit {
 		s.SlowThreshold = limit
 	}
-	if g := m.gauges; g != nil && g.failures != nil {
-		s.Evidence = g.failures.evidence(now, g.baseline)
-	}
-	if g := m.gauges; g != nil && g.slowness != nil {
-		s.SlowEvidence = g.slowness.evidence(now, g.baseline)
-	}
+	s.Evidence, s.SlowEvidence = m.evidence(now)
 	if rate, ok := m.normalSlowRate(now); ok {
 		s.NormalSlowRate = &rate
 	}
@@ -41,6 +36,21 @@ func (m *machine) snapshot(now time.Duration) Snapshot {
 		s.ProbeSuccesses = m.period.counts.Calls - m.period.counts.Failures
 	}
 	return s
+}
+
+// evidence returns how near the tests on failures and on slow calls are to what trips; 0 where there is no test.
+func (m *machine) evidence(now time.Duration) (failures, slowness float64) {
+	g := m.gauges
+	if g == nil {
+		return 0, 0
+	}
+	if g.failures != nil {
+		failures = g.failures.evidence(now, g.baseline)
+	}
+	if g.slowness != nil {
+		slowness = g.slowness.evidence(now, g.baseline)
+	}
+	return failures, slowness
 }
 
 // sinceAt returns when the state that the next call would find began.
