@@ -44,8 +44,8 @@ type Sample struct {
 	State State
 	// AdmittedFraction is the mean over the fleet at the end of the second.
 	AdmittedFraction float64
-	// Evidence and SlowEvidence are the most that one breaker of the fleet had in that second, as [Snapshot] has them. 1: the
-	// test opened the circuit.
+	// Evidence and SlowEvidence are the most that one breaker of the fleet had in that second, as [Snapshot] has them. 1:
+	// what came in is abnormal, and the circuit opens if refusing is worth it.
 	Evidence, SlowEvidence float64
 	// Capacity of the dependency at the end of the second, in whole calls. 0: unlimited.
 	Capacity int

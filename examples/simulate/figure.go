@@ -16,7 +16,7 @@ import (
 	"github.com/brownout-go/breaker"
 )
 
-// column is one run, drawn as the calls of each second above the admitted fraction.
+// column is one run, drawn from the top: the calls of each second, the admitted fraction, the evidence of the tests.
 type column struct {
 	name       string
 	simulation breaker.Simulation
@@ -26,7 +26,7 @@ type column struct {
 const (
 	columnWidth  = 6 * vg.Inch
 	legendWidth  = 1.5 * vg.Inch
-	figureHeight = 5 * vg.Inch
+	figureHeight = 6.5 * vg.Inch
 	resolution   = 110 // dots an inch
 )
 
@@ -60,13 +60,14 @@ func paint(columns []column, c draw.Canvas) {
 		peak = max(peak, col.peak())
 		warmsUp = warmsUp || col.simulation.Dependency.Warmup > 0
 	}
-	rows := make([][]*plot.Plot, 2)
+	rows := make([][]*plot.Plot, 3)
 	for _, col := range columns {
 		rows[0] = append(rows[0], col.calls(peak))
 		rows[1] = append(rows[1], col.admission())
+		rows[2] = append(rows[2], col.evidence())
 	}
 	left := draw.Crop(c, 0, -legendWidth, 0, 0)
-	tiles := draw.Tiles{Rows: 2, Cols: len(columns), PadX: 14, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 12}
+	tiles := draw.Tiles{Rows: len(rows), Cols: len(columns), PadX: 14, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 12}
 	canvases := plot.Align(rows, tiles, left)
 	for r := range rows {
 		for n, p := range rows[r] {
@@ -75,6 +76,7 @@ func paint(columns []column, c draw.Canvas) {
 	}
 	keys(c, canvases[0][0].Max.Y-vg.Points(20), callKeys())
 	keys(c, canvases[1][0].Max.Y, admissionKeys(warmsUp))
+	keys(c, canvases[2][0].Max.Y, evidenceKeys())
 }
 
 // key explains one colour or line.

@@ -178,7 +178,7 @@ func TestRunPrintsAndDraws(t *testing.T) {
 			assert.Empty(t, stderr.String(), "a short run shows no progress")
 			aspect := checkPNG(t, out+".png")
 			assert.InDelta(t, float64(len(tt.blocks))*columnWidth.Points()+legendWidth.Points(), aspect*figureHeight.Points(), 2)
-			checkSVG(t, out+".svg", append(tt.blocks, "calls a second", "seconds", "refused", "half-open")...)
+			checkSVG(t, out+".svg", append(tt.blocks, "calls a second", "seconds", "refused", "half-open", "of slowness")...)
 		})
 	}
 }
@@ -254,21 +254,26 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write what the commands of docs/simulation.md print and draw")
+var update = flag.Bool("update", false, "write what the commands of the pages print and draw")
 
 // documented matches a command of the page with what it printed.
 var documented = regexp.MustCompile("(?s)(```console\n\\$ go run \\. (.*?) -out ../../docs/(.*?)\n)(.*?)```")
 
-// What docs/simulation.md shows is what its commands print and draw.
+// What the pages show is what their commands print and draw.
 func TestDocumentation(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("floating point differs between architectures")
 	}
-	const page = "../../docs/simulation.md"
+	for _, page := range []string{"../../docs/simulation.md", "../../docs/incidents.md"} {
+		t.Run(filepath.Base(page), func(t *testing.T) { checkPage(t, page) })
+	}
+}
+
+func checkPage(t *testing.T, page string) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	blocks := documented.FindAllStringSubmatch(string(text), -1)
-	require.GreaterOrEqual(t, len(blocks), 3)
+	require.GreaterOrEqual(t, len(blocks), 3, "commands on the page")
 	for _, block := range blocks {
 		whole, command, arguments, picture, want := block[0], block[1], block[2], block[3], block[4]
 		t.Run(picture, func(t *testing.T) {

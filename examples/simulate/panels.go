@@ -25,6 +25,11 @@ var (
 		Color: color.NRGBA{0x7a, 0x3e, 0x12, 0xff}, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(4), vg.Points(3)},
 	}
 
+	failuresLine = draw.LineStyle{Color: failedColor, Width: vg.Points(1.6)}
+	slownessLine = draw.LineStyle{
+		Color: color.NRGBA{0x8a, 0x5a, 0xb0, 0xff}, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(2)},
+	}
+
 	stateColors = map[breaker.State]color.Color{
 		breaker.Closed:     color.NRGBA{0xdf, 0xf0, 0xe1, 0xff},
 		breaker.Recovering: color.NRGBA{0xbc, 0xd6, 0xf3, 0xff},
@@ -49,6 +54,12 @@ func admissionKeys(warmsUp bool) []key {
 		list = append(list, swatch(s.String(), stateColors[s]))
 	}
 	return list
+}
+
+func evidenceKeys() []key {
+	return []key{
+		{"of failures", &plotter.Line{LineStyle: failuresLine}}, {"of slowness", &plotter.Line{LineStyle: slownessLine}},
+	}
 }
 
 // end is when a sample ends: a second after its start, but for a shorter last one.
@@ -83,7 +94,6 @@ func (c *column) calls(peak float64) *plot.Plot {
 // admission draws the admitted fraction over the state of each second, and the capacity of a dependency that warms up.
 func (c *column) admission() *plot.Plot {
 	p := c.panel("", "fraction", 1.05)
-	p.X.Label.Text = "seconds"
 	// Seconds in the same state are one band: each by itself would have a seam.
 	for rest := c.report.Timeline; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(s breaker.Sample) bool { return s.State != rest[0].State })
@@ -97,6 +107,18 @@ func (c *column) admission() *plot.Plot {
 		p.Add(c.line(capacityLine, func(s breaker.Sample) float64 { return float64(s.Capacity) / float64(full) }))
 	}
 	p.Add(c.line(fractionLine, func(s breaker.Sample) float64 { return s.AdmittedFraction }))
+	return p
+}
+
+// evidence draws the most that the tests on failures and on slow calls had in each second. What reaches 1 is abnormal, and opens the
+// circuit if refusing is worth it. Failures in a row open it with less.
+func (c *column) evidence() *plot.Plot {
+	p := c.panel("", "evidence", 1.05)
+	p.X.Label.Text = "seconds"
+	p.Add(
+		c.line(failuresLine, func(s breaker.Sample) float64 { return s.Evidence }),
+		c.line(slownessLine, func(s breaker.Sample) float64 { return s.SlowEvidence }),
+	)
 	return p
 }
 
